@@ -1,0 +1,1 @@
+"""The nouns. Frozen values with no behaviour beyond themselves."""

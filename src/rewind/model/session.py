@@ -1,0 +1,83 @@
+"""A session: one run of an agent."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rewind.model.ids import BlobId, SessionId
+from rewind.model.step import Step
+
+
+class Status(StrEnum):
+    """How a session stands."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    INTERRUPTED = "interrupted"
+    """No ``end`` line and no writer alive."""
+    BROKEN = "broken"
+    """The store could not be written (disk full, read-only): steps are missing, and we know it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStart:
+    """What is known when a session begins; the first line of its journal. Already redacted."""
+
+    id: SessionId
+    name: str | None
+    command: tuple[str, ...]
+    cwd: str
+    started: float
+    rewind_version: str
+    tags: dict[str, str] = field(default_factory=dict)
+    key_variables: tuple[str, ...] = ()
+    """Names, never values, of the credential variables the agent had; replay gives them dummies."""
+    base_urls: dict[str, str] = field(default_factory=dict)
+    """``*_BASE_URL`` and the like, so that a replay asks the same hosts."""
+    hosts: tuple[str, ...] = ()
+    """Host patterns that were recorded besides the known ones."""
+    all_hosts: bool = False
+    stdin_kind: str = "none"
+    """``none``, ``file``, ``pipe`` or ``tty``."""
+    replay_of: SessionId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd:
+    """What is known when it ends; the last line of its journal."""
+
+    ended: float
+    exit_code: int
+    """As the shell would see it: 128 + n for a signal."""
+    stdin: BlobId | None
+    stdout: BlobId | None
+    stderr: BlobId | None
+    redactions: int
+    """How many secrets were removed before anything was written."""
+    remarks: tuple[str, ...] = ()
+    """What a reader should know: clients that went around, steps not kept, and why."""
+    broken: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session as read back."""
+
+    start: SessionStart
+    end: SessionEnd | None
+    status: Status
+    folder: str
+    """The name of its folder in the store."""
+
+    @property
+    def id(self) -> SessionId:
+        return self.start.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A session and its steps, in order of arrival."""
+
+    session: Session
+    steps: tuple[Step, ...]
+    damage: tuple[str, ...] = ()
+    """What could not be read, named; empty when all is well."""
