@@ -1,0 +1,188 @@
+"""A request in the form in which requests that mean the same are the same bytes.
+
+Theory. Two requests should share a recorded answer when a model could not tell them apart, and only then. Too strict,
+and a replay misses because a framework drew a new random id. Too loose, and it hides that the agent now asks something
+else. So the form keeps everything except what is known, row by row, to carry no meaning:
+
+- how it was written: key order and spacing of JSON, the order of form fields, the boundary of a multipart body, and
+  content codings (the meaning is in the decoded bytes);
+- rows of the provider's table of volatile fields, and the user's own ``ignore`` paths: removed. An object or list left
+  empty by that goes too, so that an ignored field may also be absent;
+- linked ids, such as the id of a tool call and of its result: renamed ``id1``, ``id2`` … by first appearance (objects
+  walked in key order, lists in theirs). A run that draws other ids has the same form; a result attached to another
+  call has not;
+- the length of a redacted secret. Placeholders ``REDACTEDxxxx`` are folded, as a dummy key may be longer.
+
+What cannot be read as JSON, for whatever reason, falls back to text or to a hash of its bytes. The fallback must not
+depend on how deep the caller's own stack is, hence a fixed limit on nesting instead of waiting for RecursionError.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import parse_qsl
+
+from rewind.match.paths import Parameter, parse_path
+from rewind.match.rules import Rules, compiled
+from rewind.model.http import HttpRequest, RequestHead
+from rewind.providers.base import Volatile
+from rewind.wire.encoding import UndecodableBody, decode
+
+_PLACEHOLDER = re.compile(rb"REDACTEDx*")
+_BOUNDARY = re.compile(r"""boundary=(?:"([^"]+)"|([^\s;,"]+))""", re.IGNORECASE)
+_DEEPEST = 200
+
+_CREDENTIALS = frozenset({"key", "api_key", "api-key", "apikey", "access_token"})
+"""Redaction removes these from the query; a request given without redaction must have the same form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """The canonical form of a body."""
+
+    form: str
+    """``none``, ``json``, ``form``, ``multipart``, ``text`` or ``bytes``."""
+    value: Any
+    """Plain JSON values; for ``bytes`` their hash and size."""
+
+
+def canonical_body(request: HttpRequest, volatile: Iterable[Volatile], ignore: Sequence[str]) -> Canonical:
+    """The canonical form of this request's body. Raises nothing but UsageError, for an ``ignore`` path."""
+    rules = compiled(tuple(volatile), tuple(ignore))
+    head = request.head
+    try:
+        body = decode(request.body, head.header("content-encoding"))
+    except UndecodableBody:
+        return _opaque(request.body)
+    if not body:
+        return Canonical("none", None)
+    body = _PLACEHOLDER.sub(b"REDACTED", body)
+    media = (head.header("content-type") or "").lower()
+    if "json" in media or body.lstrip()[:1] in (b"{", b"["):
+        try:
+            value = _json(body)
+        except (ValueError, RecursionError):
+            return _text(body)  # damaged, or no JSON at all: compared as written
+        left = _reduced(value, rules, {})
+        return Canonical("json", type(value)() if left is _GONE else left)
+    if media.startswith("application/x-www-form-urlencoded"):
+        return _form(body, rules)
+    if media.startswith("multipart/"):
+        return _multipart(body, head.header("content-type") or "")
+    return _text(body)
+
+
+def canonical_query(
+    head: RequestHead, volatile: Iterable[Volatile], ignore: Sequence[str]
+) -> list[list[str]]:
+    """The parameters of the query, sorted, without credentials and volatile ones."""
+    paths = [parse_path(row.path) for row in volatile] + [parse_path(text) for text in ignore]
+    gone = {path.name for path in paths if isinstance(path, Parameter)}
+    folded = _fold(head.query)
+    pairs = parse_qsl(folded, keep_blank_values=True, errors="replace")
+    return sorted(
+        [name, value] for name, value in pairs if name not in gone and name.lower() not in _CREDENTIALS
+    )
+
+
+def canonical_path(head: RequestHead) -> str:
+    """The path as sent, placeholders folded."""
+    return _fold(head.path)
+
+
+def _fold(text: str) -> str:
+    return _PLACEHOLDER.sub(b"REDACTED", text.encode("utf-8", "surrogatepass")).decode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _json(body: bytes) -> Any:
+    value = json.loads(body, parse_constant=_not_json)
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in _children(node) if isinstance(child, dict | list)]
+        if not level:
+            return value
+    raise ValueError("nested too deep")
+
+
+def _children(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_GONE = object()
+
+
+def _reduced(value: Any, rules: Rules, names: dict[str, str]) -> Any:
+    """The value with its volatile parts removed and its linked ids renamed; untouched subtrees are shared."""
+    if isinstance(value, dict) and (rules.keys or rules.any_key):
+        kept = {key: _child(value[key], rules.keys.get(key, rules.any_key), names) for key in sorted(value)}
+        left = {key: child for key, child in kept.items() if child is not _GONE}
+        return left if left or not value else _GONE
+    if isinstance(value, list) and (rules.items or rules.any_item):
+        items = [
+            _child(child, rules.items.get(number, rules.any_item), names)
+            for number, child in enumerate(value)
+        ]
+        rest = [child for child in items if child is not _GONE]
+        return rest if rest or not value else _GONE
+    return value
+
+
+def _child(value: Any, rules: Rules | None, names: dict[str, str]) -> Any:
+    if rules is None:
+        return value
+    if rules.drop:
+        return _GONE
+    if rules.rename and isinstance(value, str | int) and not isinstance(value, bool):
+        return names.setdefault(str(value), f"id{len(names) + 1}")
+    return _reduced(value, rules, names)
+
+
+def _form(body: bytes, rules: Rules) -> Canonical:
+    gone = {name for name, rule in rules.keys.items() if rule.drop}
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="replace")
+    except ValueError:
+        return _text(body)
+    return Canonical("form", sorted([name, value] for name, value in pairs if name not in gone))
+
+
+def _multipart(body: bytes, content_type: str) -> Canonical:
+    """The parts in their order, each with its headers and its content; the boundary itself is random."""
+    found = _BOUNDARY.search(content_type)
+    if found is None:
+        return _text(body)
+    boundary = (found[1] or found[2]).encode("latin-1", "replace")
+    pieces = (b"\r\n" + body).split(b"\r\n--" + boundary)
+    if len(pieces) < 2:
+        return _text(body)
+    parts = []
+    for piece in pieces[1:]:
+        if piece.startswith(b"--"):
+            break
+        head, _, content = piece.partition(b"\r\n\r\n")
+        lines = [line.strip() for line in head.decode("utf-8", "replace").split("\r\n")]
+        parts.append({"headers": sorted(line for line in lines if line), "content": _text(content).value})
+    return Canonical("multipart", parts)
+
+
+def _text(body: bytes) -> Canonical:
+    try:
+        return Canonical("text", body.decode("utf-8"))
+    except UnicodeDecodeError:
+        return _opaque(body)
+
+
+def _opaque(body: bytes) -> Canonical:
+    folded = _PLACEHOLDER.sub(b"REDACTED", body)
+    return Canonical("bytes", {"sha256": hashlib.sha256(folded).hexdigest(), "size": len(folded)})

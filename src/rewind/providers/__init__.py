@@ -1,0 +1,1 @@
+"""What one API's bodies mean: pure functions over recorded bytes."""

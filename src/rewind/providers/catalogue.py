@@ -1,0 +1,46 @@
+"""The providers we ship, in the order they are asked."""
+
+import re
+
+from rewind.model.http import RequestHead
+from rewind.providers.anthropic import Anthropic, AnthropicCounting
+from rewind.providers.base import Provider
+from rewind.providers.bedrock import Bedrock
+from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
+from rewind.providers.http import Http
+from rewind.providers.ollama import Ollama
+from rewind.providers.openai_chat import OpenAIChat
+from rewind.providers.openai_embeddings import Embeddings
+from rewind.providers.openai_responses import OpenAIResponses
+
+BUILT_IN: tuple[Provider, ...] = (
+    Anthropic(),
+    OpenAIChat(),
+    OpenAIResponses(),
+    Gemini(),
+    Ollama(),
+    Bedrock(),
+    Embeddings(),
+    GeminiEmbeddings(),
+    AnthropicCounting(),
+    GeminiCounting(),
+)
+FALLBACK: Provider = Http()
+
+_NEIGHBOURS = re.compile(
+    r"/v1(beta)?/models(/[^/]+)*$"
+    r"|/v1/(responses|conversations|files|batches|messages/batches|vector_stores)(/[^/]+)*$"
+    r"|/api/(tags|show|version|ps)$"
+    r"|/v1/(rerank|moderations|audio/[a-z]+|images/[a-z]+)$"
+)
+"""What clients ask of an LLM server besides answers. A replay without these would stop at the agent's first breath."""
+
+
+def identify(head: RequestHead) -> Provider:
+    """Who can read this request; the generic provider where nobody claims it."""
+    return next((provider for provider in BUILT_IN if provider.claims(head)), FALLBACK)
+
+
+def looks_like_llm(head: RequestHead) -> bool:
+    """Whether the request belongs to an LLM API, whatever its host: Ollama, vLLM and gateways live anywhere."""
+    return identify(head) is not FALLBACK or _NEIGHBOURS.search(head.path.rstrip("/")) is not None

@@ -1,0 +1,78 @@
+"""Careful hands for other people's JSON: every access bears any shape, every text comes back fit to be written."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+_SHOWN = 200
+_LARGEST = 2**53
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """What is at that place, or ``None``."""
+    for step in path:
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+        else:
+            value = value[step] if isinstance(value, list) and -len(value) <= step < len(value) else None
+    return value
+
+
+def text_at(value: Any, *path: str | int) -> str:
+    """The string at that place, or an empty one."""
+    found = at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def items_at(value: Any, *path: str | int) -> list[Any]:
+    """The list at that place, or an empty one."""
+    found = at(value, *path)
+    return found if isinstance(found, list) else []
+
+
+def count_at(value: Any, *path: str | int) -> int | None:
+    """The whole number at that place, if there is a believable one."""
+    found = at(value, *path)
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _LARGEST:
+        return found
+    return None
+
+
+def total(*counts: int | None) -> int | None:
+    """The sum of what is known; ``None`` where nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def writable(text: str) -> str:
+    """The same text with surrogate pairs joined and lone surrogates replaced, so that it can be written as UTF-8."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def start_of(text: str, size: int = _SHOWN) -> str:
+    """The start of a text, for tables and journal lines."""
+    text = writable(text[: 2 * size].strip())
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def asked_tool(name: str, arguments: Any) -> str:
+    """``→ name({"a":1})``; arguments may be an object or JSON already written."""
+    if isinstance(arguments, str):
+        written = arguments
+    elif arguments is None:
+        written = ""
+    else:
+        try:
+            written = json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            written = "…"
+    return f"→ {name or '?'}({written})"
+
+
+def said(texts: Iterable[str], tools: Iterable[str]) -> str:
+    """What an answer comes to: the tools it asks for, or else the start of its text."""
+    return start_of(" ".join(tools) or "".join(texts))

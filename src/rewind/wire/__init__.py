@@ -1,0 +1,1 @@
+"""Bytes to structure and back, for any provider."""
