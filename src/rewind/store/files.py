@@ -1,0 +1,204 @@
+"""Folders and files that only their owner can read, and files that only grow.
+
+Nothing here trusts the umask, follows a symbolic link or leaves half a write behind.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore
+
+FORMAT = 1
+"""The number of the store's layout. Additions do not change it; a changed meaning does."""
+
+_MARKER = re.compile(r"rewind-store (\d{1,9})\n?")
+
+
+def reason(error: OSError) -> str:
+    """What went wrong, in the system's words."""
+    return error.strerror or str(error)
+
+
+def make_private_folder(path: Path) -> None:
+    """Create one folder, for its owner only. Raises FileExistsError."""
+    path.mkdir(mode=0o700)
+    path.chmod(0o700)  # a umask can only have taken too much away; give it back
+
+
+def open_private(path: Path, flags: int) -> int:
+    """A descriptor of a new file, for its owner only. Raises FileExistsError, also for a planted link."""
+    fd = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(fd, 0o600)
+    return fd
+
+
+def open_to_read(path: Path) -> int:
+    """A descriptor of an existing regular file; neither links nor pipes nor devices."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return fd
+
+
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """As many of those bytes as the file has; a single pread gives at most 2 GiB."""
+    parts: list[bytes] = []
+    while size > 0 and (part := os.pread(fd, size, offset)):
+        parts.append(part)
+        size -= len(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def read_file(path: Path) -> bytes:
+    """The whole file."""
+    fd = open_to_read(path)
+    try:
+        return read_at(fd, os.fstat(fd).st_size, 0)
+    finally:
+        os.close(fd)
+
+
+class GrowingFile:
+    """A private file that is only ever appended to: one ``os.write`` each time, all of it or nothing."""
+
+    def __init__(self, path: Path, *, durable: bool = False) -> None:
+        self._fd = open_private(path, os.O_RDWR | os.O_APPEND)
+        self._durable = durable
+        self.size = 0
+        self.torn = False
+        """Half a write is at the end and could not be taken back: nothing may follow it."""
+
+    def append(self, data: bytes) -> None:
+        """Raises OSError, after taking back what did get written."""
+        if self.torn:
+            raise OSError(errno.EIO, "The end of the file is torn")
+        rest = memoryview(data)
+        try:
+            while rest:  # a second turn only after a short write: it finds out why, or finishes it
+                rest = rest[os.write(self._fd, rest) :]
+            if self._durable:
+                os.fdatasync(self._fd)
+        except OSError:
+            self._take_back()
+            raise
+        self.size += len(data)
+
+    def _take_back(self) -> None:
+        self.torn = True
+        with contextlib.suppress(OSError):  # then it stays torn, and says so to the next append
+            os.ftruncate(self._fd, self.size)
+            self.torn = False
+
+    def read(self, size: int, offset: int) -> bytes:
+        return read_at(self._fd, size, offset)
+
+    def lock(self) -> None:
+        """Held until the file is closed or its process dies. Where locks are not to be had, do without."""
+        with contextlib.suppress(OSError):  # the effect is visible: readers say "interrupted", not "running"
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def is_locked(fd: int) -> bool:
+    """Whether a writer lives behind this file."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks: nobody can hold one
+        return False
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
+
+
+def check_home(home: Path) -> bool:
+    """Whether there is a store. Raises for one that cannot be used, in one sentence; changes nothing."""
+    try:
+        found = home.stat()
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError as error:
+        raise EnvironmentProblem(
+            f"The store {home} cannot be a folder: a part of its path is a file."
+        ) from error
+    except OSError as error:
+        raise EnvironmentProblem(f"The store {home} cannot be opened: {reason(error)}.") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise EnvironmentProblem(
+            f"The store {home} is a file, not a folder.", hint="Set REWIND_HOME to a folder."
+        )
+    number = _format_of(home)
+    if number is not None and number > FORMAT:
+        raise NewerStore(
+            f"The store {home} has format {number}, and this Rewind reads up to {FORMAT}.",
+            hint="Upgrade Rewind: pip install --upgrade llm-rewind",
+        )
+    return True
+
+
+def _format_of(home: Path) -> int | None:
+    """``None`` where there is no marker (yet)."""
+    try:
+        text = read_file(home / "format").decode("ascii", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise EnvironmentProblem(f"The store {home} cannot be read: {reason(error)}.") from error
+    if not (found := _MARKER.fullmatch(text)):
+        raise DamagedStore(
+            f"{home / 'format'} does not say which format the store has.",
+            hint=f"If this is a Rewind store, its text was: rewind-store {FORMAT}",
+        )
+    return int(found[1])
+
+
+def prepare_home(home: Path) -> Path:
+    """Make or check the store, and give back the folder of its sessions."""
+    try:
+        existed = check_home(home)
+        if not existed:
+            home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # another recorder was quicker
+                make_private_folder(home)
+        owner = home.stat().st_uid
+        if owner != os.geteuid():
+            raise EnvironmentProblem(
+                f"The store {home} belongs to another user (uid {owner}).",
+                hint="Set REWIND_HOME to a folder of your own.",
+            )
+        marked = (home / "format").exists()
+        if existed and (marked or not any(home.iterdir())):
+            home.chmod(0o700)  # ours beyond doubt; a stranger's folder keeps its mode
+        if not marked:
+            _write_marker(home)
+        sessions = home / "sessions"
+        with contextlib.suppress(FileExistsError):
+            make_private_folder(sessions)
+        if not stat.S_ISDIR(sessions.lstat().st_mode):
+            raise EnvironmentProblem(f"{sessions} is not a folder.")
+    except OSError as error:
+        raise EnvironmentProblem(f"Cannot write to the store {home}: {reason(error)}.") from error
+    return sessions
+
+
+def _write_marker(home: Path) -> None:
+    """Whole or not at all: a reader must never see half a marker."""
+    fresh = home / f".format-{secrets.token_hex(8)}"
+    with contextlib.ExitStack() as tidy:
+        tidy.callback(fresh.unlink, missing_ok=True)
+        file = GrowingFile(fresh)
+        tidy.callback(file.close)
+        file.append(b"rewind-store %d\n" % FORMAT)
+        fresh.replace(home / "format")

@@ -1,0 +1,229 @@
+"""One frame of a pack: bytes in, bytes out, nothing believed unchecked.
+
+::
+
+    offset  size
+    0       4     magic "RWP1"
+    4       1     kind: 1 chunks, 2 chunks and the recipe of a body
+    5       1     role: 1 request, 2 response, 3 stdin, 4 stdout, 5 stderr
+    6       2     zero
+    8       4     step number (0 for the streams)
+    12      4     size of the table
+    16      4     size of the payload, unpacked
+    20      4     size of the payload
+    24      4     CRC-32 of the table
+    28      4     CRC-32 of the payload
+    32      4     CRC-32 of the 32 bytes before
+    36            table, then payload (one zstd frame: the chunks, one after the other)
+
+    table   count of chunks (4), then for each its SHA-256 (32) and its size (4);
+            kind 2 goes on with the recipe:
+            SHA-256 of the body (32), offset of the base frame or all ones (8), count of spans (4),
+            count of older names (4), count of new entries (4),
+            the spans (4 + 4 each), the older names (32 each), the new entries (4 each)
+
+Numbers are unsigned and little-endian. A recipe is the list of chunk names of a body, told in spans: a start and a
+count point into the recipe of the base frame; a start of all ones takes the next so many of the new entries. An
+entry counts through the chunks of this frame and then through the older names.
+"""
+
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+import zstandard
+
+MAGIC = b"RWP1"
+_HEADER = struct.Struct("<4sBBHIIIIIII")
+HEADER_SIZE = _HEADER.size
+_COUNT = struct.Struct("<I")
+_CHUNK = struct.Struct("<32sI")
+_RECIPE = struct.Struct("<32sQIII")
+_NO_BASE = 2**64 - 1
+MOST_RAW = 16 * 1024 * 1024
+"""No frame unpacks to more: a reader's memory is bounded before it unpacks anything."""
+_MOST_TABLE = 64 * 1024 * 1024
+
+
+Span = tuple[int, int]
+"""Where in the base's recipe, and how many names; or ``NEW``, and how many new ones."""
+NEW = 2**32 - 1
+
+
+class Role(IntEnum):
+    """Whose bytes a frame holds; with the step number it makes a pack readable without its journal."""
+
+    REQUEST = 1
+    RESPONSE = 2
+    STDIN = 3
+    STDOUT = 4
+    STDERR = 5
+
+
+class BadFrame(ValueError):
+    """Bytes that are no frame, or not the frame that was written; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The chunk names of a body, as what changed since an earlier body."""
+
+    body: bytes
+    base: int | None
+    """Offset of the frame whose recipe this one leans on."""
+    spans: tuple[Span, ...]
+    fresh: tuple[bytes, ...]
+    """The names that the spans marked ``NEW`` take, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The fixed first bytes of a frame."""
+
+    role: Role
+    step: int
+    has_recipe: bool
+    table_size: int
+    raw_size: int
+    packed_size: int
+    table_crc: int
+    payload_crc: int
+
+    @property
+    def frame_size(self) -> int:
+        return HEADER_SIZE + self.table_size + self.packed_size
+
+    def __str__(self) -> str:
+        name = self.role.name.lower()
+        return f"{name} of step {self.step}" if self.step else name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a frame holds."""
+
+    names: tuple[bytes, ...]
+    sizes: tuple[int, ...]
+    recipe: Recipe | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame whose header and table are sound; its payload is looked at when needed."""
+
+    offset: int
+    header: Header
+    table: Table
+
+
+def encode_frame(
+    role: Role, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None, packer: zstandard.ZstdCompressor
+) -> bytes:
+    """A whole frame. ``chunks`` go by their SHA-256."""
+    raw = b"".join(chunks.values())
+    assert len(raw) <= MOST_RAW, "the pack spills before a frame grows this large"
+    payload = packer.compress(raw)
+    table = _COUNT.pack(len(chunks)) + b"".join(_CHUNK.pack(name, len(data)) for name, data in chunks.items())
+    if recipe is not None:
+        table += _encode_recipe(recipe, chunks)
+    header = struct.pack(
+        "<4sBBHIIIIII",
+        MAGIC,
+        1 if recipe is None else 2,
+        role,
+        0,
+        step,
+        len(table),
+        len(raw),
+        len(payload),
+        zlib.crc32(table),
+        zlib.crc32(payload),
+    )
+    return b"".join((header, _COUNT.pack(zlib.crc32(header)), table, payload))
+
+
+def _encode_recipe(recipe: Recipe, chunks: dict[bytes, bytes]) -> bytes:
+    number = {name: i for i, name in enumerate(chunks)}
+    entries = [number.setdefault(name, len(number)) for name in recipe.fresh]
+    older = list(number)[len(chunks) :]
+    base = _NO_BASE if recipe.base is None else recipe.base
+    numbers = [part for span in recipe.spans for part in span]
+    return b"".join(
+        (
+            _RECIPE.pack(recipe.body, base, len(recipe.spans), len(older), len(entries)),
+            struct.pack(f"<{len(numbers)}I", *numbers),
+            *older,
+            struct.pack(f"<{len(entries)}I", *entries),
+        )
+    )
+
+
+def decode_header(data: bytes) -> Header:
+    """Raises BadFrame."""
+    if len(data) < HEADER_SIZE:
+        raise BadFrame("it is cut short")
+    magic, kind, role, _, step, table, raw, packed, table_crc, payload_crc, crc = _HEADER.unpack_from(data)
+    if magic != MAGIC or zlib.crc32(data[: HEADER_SIZE - 4]) != crc:
+        raise BadFrame("its header is damaged")
+    if kind not in (1, 2) or raw > MOST_RAW or table > _MOST_TABLE:
+        raise BadFrame("its header makes no sense")
+    try:
+        return Header(Role(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
+    except ValueError as error:
+        raise BadFrame(f"its role {role} is unknown") from error
+
+
+def decode_table(header: Header, data: bytes) -> Table:
+    """Raises BadFrame."""
+    if zlib.crc32(data) != header.table_crc or len(data) != header.table_size:
+        raise BadFrame("its table is damaged")
+    try:
+        (count,) = _COUNT.unpack_from(data)
+        end = _COUNT.size + count * _CHUNK.size
+        pairs = tuple(_CHUNK.iter_unpack(data[_COUNT.size : end]))
+        names, sizes = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+        if len(names) != count or sum(sizes) != header.raw_size:
+            raise BadFrame("its table makes no sense")
+        return Table(names, sizes, _decode_recipe(data[end:], names) if header.has_recipe else None)
+    except (struct.error, IndexError) as error:
+        raise BadFrame("its table makes no sense") from error
+
+
+def _decode_recipe(data: bytes, names: tuple[bytes, ...]) -> Recipe:
+    body, base, span_count, older_count, entry_count = _RECIPE.unpack_from(data)
+    numbers = struct.unpack_from(f"<{2 * span_count}I", data, _RECIPE.size)
+    spans = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    older = _RECIPE.size + 8 * span_count
+    end = older + 32 * older_count
+    names += tuple(data[start : start + 32] for start in range(older, end, 32))
+    fresh = tuple(names[i] for i in struct.unpack_from(f"<{entry_count}I", data, end))
+    if sum(count for start, count in spans if start == NEW) != entry_count:
+        raise BadFrame("its recipe makes no sense")
+    return Recipe(body, None if base == _NO_BASE else base, spans, fresh)
+
+
+def decode_payload(header: Header, table: Table, data: bytes) -> dict[bytes, bytes]:
+    """The chunks by name, each one hashed. Raises BadFrame.
+
+    A declared size beyond ours is refused before unpacking: ``max_output_size`` does not hold against it.
+    """
+    if zlib.crc32(data) != header.payload_crc or len(data) != header.packed_size:
+        raise BadFrame("its payload is damaged")
+    try:
+        if zstandard.get_frame_parameters(data).content_size != header.raw_size:
+            raise BadFrame("its payload declares another size")
+        raw = zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise BadFrame(f"its payload cannot be unpacked ({error})") from error
+    if len(raw) != header.raw_size:
+        raise BadFrame("its payload has another size")
+    chunks: dict[bytes, bytes] = {}
+    start = 0
+    for name, size in zip(table.names, table.sizes, strict=True):
+        chunks[name] = raw[start : start + size]
+        start += size
+        if hashlib.sha256(chunks[name]).digest() != name:
+            raise BadFrame("a chunk is not the one its name says")
+    return chunks

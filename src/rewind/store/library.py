@@ -1,0 +1,179 @@
+"""All recorded sessions: the store's front door. Never writes a session; an absent store is an empty one."""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from rewind.errors import AmbiguousSession, EnvironmentProblem, SessionNotFound
+from rewind.model.clock import Clock, SystemClock
+from rewind.model.ids import SessionId
+from rewind.model.session import Session
+from rewind.store.files import check_home, open_to_read, reason
+from rewind.store.reader import SessionReader, load_journal, peek, totals_of
+from rewind.store.totals import Totals
+from rewind.store.verify import Damage, verify_session
+from rewind.store.writer import FOLDER
+
+_LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
+_STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
+_SHOWN = 8
+_NEAR = 500
+
+
+def split_step(ref: str) -> tuple[str, int | None]:
+    """``7f3a:4`` is step 4 of session ``7f3a``."""
+    found = _STEP.fullmatch(ref)
+    return (found[1], int(found[2])) if found else (ref, None)
+
+
+class Library:
+    """Find and open sessions."""
+
+    def __init__(self, home: Path, *, clock: Clock | None = None) -> None:
+        self._home = home
+        self._sessions = home / "sessions"
+        self._clock = clock or SystemClock()
+
+    def sessions(self, limit: int | None = None) -> list[Session]:
+        """Newest first. Reads two lines of each, and no more sessions than asked for."""
+        return list(islice(self._newest(self._folders()), limit))
+
+    def find(self, ref: str) -> Session:
+        """The session of that id, name or id prefix, or ``last``, ``last~1``, …
+
+        A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix.
+        """
+        folders = self._folders()
+        if found := _LAST.fullmatch(ref):
+            back = int(found[1] or 0)
+            if session := next(islice(self._newest(folders), back, None), None):
+                return session
+        elif (
+            session := self._by_id(ref, folders)
+            or self._by_name(ref, folders)
+            or self._by_prefix(ref, folders)
+        ):
+            return session
+        raise self._not_found(ref, folders)
+
+    def open(self, session: Session) -> SessionReader:
+        return SessionReader(self._folder(session))
+
+    def totals(self, session: Session) -> Totals:
+        """From the last line if the session ended, else counted."""
+        folder = self._folder(session)
+        found = peek(folder)
+        if found is not None and found[1] is not None:
+            return found[1]
+        return totals_of(*load_journal(folder))
+
+    def verify(self, session: Session) -> tuple[Damage, ...]:
+        return verify_session(self._folder(session))
+
+    def fresh_id(self) -> SessionId:
+        """An id that no session has yet."""
+        taken = {folder[-8:] for folder in self._folders()}
+        while (fresh := secrets.token_hex(4)) in taken:
+            pass
+        return SessionId(fresh)
+
+    def _folder(self, session: Session) -> Path:
+        """A name from outside is data; only one of our own form becomes a path."""
+        if not FOLDER.fullmatch(session.folder):
+            raise SessionNotFound(f"{session.folder[:80]!r} is not the folder of a session.")
+        return self._sessions / session.folder
+
+    def _folders(self) -> list[str]:
+        """The sessions' folders, newest first: their names sort by time."""
+        if not check_home(self._home):
+            return []
+        try:
+            with os.scandir(self._sessions) as entries:
+                return sorted((entry.name for entry in entries if FOLDER.fullmatch(entry.name)), reverse=True)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise EnvironmentProblem(f"The store {self._home} cannot be read: {reason(error)}.") from error
+
+    def _newest(self, folders: Iterable[str]) -> Iterator[Session]:
+        for folder in folders:
+            if (found := peek(self._sessions / folder)) is not None:
+                yield found[0]
+
+    def _by_id(self, ref: str, folders: list[str]) -> Session | None:
+        if len(ref) != 8:
+            return None
+        return self._only(ref, [folder for folder in folders if folder.endswith("-" + ref.lower())])
+
+    def _by_prefix(self, ref: str, folders: list[str]) -> Session | None:
+        if not ref:
+            return None
+        return self._only(ref, [folder for folder in folders if folder[-8:].startswith(ref.lower())])
+
+    def _by_name(self, ref: str, folders: list[str]) -> Session | None:
+        """The newest of that name. Looks for its text in the first bytes, and only then reads the line."""
+        needles = {json.dumps(ref, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)}
+        for folder in folders:
+            start = self._first_bytes(folder)
+            if any(needle in start for needle in needles):
+                found = peek(self._sessions / folder)
+                if found is not None and found[0].start.name == ref:
+                    return found[0]
+        return None
+
+    def _first_bytes(self, folder: str) -> bytes:
+        try:
+            fd = open_to_read(self._sessions / folder / "journal.jsonl")
+        except OSError:  # gone meanwhile: not the one we look for
+            return b""
+        try:
+            return os.pread(fd, 4096, 0)
+        finally:
+            os.close(fd)
+
+    def _only(self, ref: str, folders: list[str]) -> Session | None:
+        candidates = list(islice(self._newest(folders), _SHOWN + 1))
+        if len(candidates) < 2:
+            return candidates[0] if candidates else None
+        shown = ", ".join(self._describe(session) for session in candidates[:_SHOWN])
+        more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
+        raise AmbiguousSession(
+            f"{ref!r} names {len(folders)} sessions: {shown}{more}.",
+            hint="Give one more character of the id.",
+        )
+
+    def _describe(self, session: Session) -> str:
+        name = f"{session.start.name!r}, " if session.start.name else ""
+        return f"{session.id} ({name}{_age(self._clock.now() - session.start.started)})"
+
+    def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
+        shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
+        if not folders:
+            return SessionNotFound(
+                f"No session is called {shown}: none has been recorded yet.",
+                hint="Record one: rewind record -- COMMAND",
+            )
+        by_word: dict[str, Session] = {}
+        for session in islice(self._newest(folders), _NEAR):
+            for word in (session.id, session.start.name):
+                if word:
+                    by_word.setdefault(word, session)
+        near = get_close_matches(ref[:80], by_word, n=3, cutoff=0.5)
+        nearest = ", ".join(dict.fromkeys(self._describe(by_word[word]) for word in near))
+        return SessionNotFound(
+            f"No session is called {shown}.",
+            hint=(f"Nearest: {nearest}. " if nearest else "") + "See them all: rewind list",
+        )
+
+
+def _age(seconds: float) -> str:
+    """In one unit, as people say it."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{max(0, int(seconds))} s ago"

@@ -1,0 +1,97 @@
+"""Looks at every byte of a session and names what is not what was written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.errors import DamagedStore
+from rewind.model.ids import BlobId, SessionId
+from rewind.model.session import Session, Status
+from rewind.store.frames import Role
+from rewind.store.journal import Journal
+from rewind.store.pack import Index, PackReader
+from rewind.store.reader import SessionReader, load_journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """One thing that is not as it was written."""
+
+    session: SessionId
+    where: str
+    what: str
+
+
+def verify_session(folder: Path) -> tuple[Damage, ...]:
+    """Empty when all is well. A killed recorder's unfinished last write is no damage."""
+    journal, session = load_journal(folder)
+    found = [
+        Damage(session=session.id, where=where, what=what)
+        for where, what in _problems(folder, journal, session)
+    ]
+    return tuple(found)
+
+
+def _problems(folder: Path, journal: Journal, session: Session) -> Iterator[tuple[str, str]]:
+    yield from (("journal", note) for note in journal.damage)
+    if journal.start is None:
+        yield "journal", "the line that says what was run is gone"
+    for step in sorted(journal.answers.keys() - journal.requests.keys()):
+        yield f"step {step}", "its request line is gone"
+    with SessionReader(folder) as reader:
+        yield from (("parts", note) for note in reader.recording().damage if note.startswith("part."))
+        try:
+            pack = reader.pack()
+        except DamagedStore as error:
+            yield "pack", error.message
+            return
+        yield from _pack_problems(pack, journal, session)
+
+
+def _pack_problems(pack: PackReader, journal: Journal, session: Session) -> Iterator[tuple[str, str]]:
+    index = pack.index()
+    yield from (("pack", note) for note in index.damage)
+    for frame in index.frames.values():
+        if problem := pack.check(frame):
+            yield "pack", problem
+    size = index.scanned
+    if session.status is Status.ENDED and (index.torn or journal.pack_size not in (None, size)):
+        yield "pack", f"it should have {journal.pack_size} bytes, of which {size} make whole frames"
+    for where, blob, length in _named_blobs(journal):
+        try:
+            found = sum(map(len, pack.blocks(blob)))
+        except DamagedStore as error:
+            yield where, error.message
+        else:
+            if length is not None and found != length:
+                yield where, f"it has {found} bytes, not {length}"
+    if session.status in (Status.INTERRUPTED, Status.ENDED):
+        yield from _unnamed(index, journal)
+
+
+def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
+    for step, request in sorted(journal.requests.items()):
+        yield f"request of step {step}", request.body, request.body_size
+    for step, answer in sorted(journal.answers.items()):
+        yield f"response of step {step}", answer.response.body, answer.response.body_size
+        if answer.times is not None:
+            yield f"arrival times of step {step}", answer.times, None
+    for stream in ("stdin", "stdout", "stderr"):
+        if (blob := getattr(journal.end, stream, None)) is not None:
+            yield stream, blob, None
+
+
+def _unnamed(index: Index, journal: Journal) -> Iterator[tuple[str, str]]:
+    """Bytes are written before the line that names them, so a kill may leave one body unnamed, the last; not more."""
+    owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
+    named = {Role.REQUEST: journal.requests.keys(), Role.RESPONSE: journal.answers.keys()}
+    orphans = [
+        (role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]
+    ]
+    if orphans and journal.end is None and orphans[-1] == owners[-1]:
+        orphans.pop()
+    for role, step in orphans:
+        yield (
+            "journal",
+            f"the pack holds a {role.name.lower()} of step {step} that no line names: lines are gone",
+        )

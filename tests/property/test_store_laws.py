@@ -1,0 +1,166 @@
+"""Laws of the store: what goes in comes out, byte for byte, whatever it is and wherever it was cut."""
+
+import json
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rewind.model.http import Chunk, ResponseHead
+from rewind.model.ids import blob_id
+from rewind.model.step import Reading, StepResponse
+from rewind.store import journal
+from rewind.store.files import GrowingFile
+from rewind.store.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
+from rewind.store.library import Library, split_step
+from rewind.store.part import Part, decode_part, encode_record
+from rewind.store.recipes import Conversations, Expander, common_run
+from rewind.store.writer import decode_times, encode_times
+from rewind.wire.chunks import LARGEST, cut_body
+from unit.store.making import record, request
+
+TEXT = st.text(st.characters(), max_size=400)
+LONG = st.builds(lambda text, times: text * times, TEXT, st.integers(1, 8))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | LONG,
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def written(value: object, ascii_only: bool, indent: int | None) -> bytes:
+    return json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode(errors="surrogatepass")
+
+
+BODIES = (
+    st.binary(max_size=3000)
+    | st.builds(written, JSON, st.booleans(), st.sampled_from([None, 2]))
+    | st.builds(lambda part, times: part * times, st.binary(min_size=1, max_size=40), st.integers(1, 4000))
+)
+
+
+@given(BODIES)
+@example(b'["' + b"\\\\" * 500 + b'"]')
+@example(b'"' + b"\\" * 600)
+def test_the_pieces_of_a_body_are_the_body(body: bytes) -> None:
+    pieces = cut_body(body)
+    assert b"".join(pieces) == body
+    assert all(0 < len(piece) <= LARGEST for piece in pieces)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(BODIES, BODIES), max_size=6))
+def test_what_is_recorded_comes_back(exchanges: list[tuple[bytes, bytes]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        session = record(Path(folder), exchanges)
+        library = Library(Path(folder))
+        with library.open(session) as reader:
+            recording = reader.recording()
+            assert recording.damage == ()
+            for step, (asked, answered) in zip(recording.steps, exchanges, strict=True):
+                assert step.response is not None
+                assert reader.blob(step.request.body) == asked
+                assert reader.blob(step.response.body) == answered
+                assert (step.request.body_size, step.response.body_size) == (len(asked), len(answered))
+        assert library.verify(session) == ()
+
+
+NAMES = st.lists(st.integers(0, 12).map(lambda n: bytes([n]) * 32), max_size=30)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=12))
+def test_a_recipe_leads_back_to_its_names(lists: list[list[bytes]]) -> None:
+    conversations = Conversations()
+    frames: dict[int, Frame] = {}
+    for offset, names in enumerate(lists):
+        recipe: Recipe = conversations.lean(b"", names)
+        conversations.remember(offset, names)
+        frames[offset] = Frame(offset, Header(Role.REQUEST, 1, True, 0, 0, 0, 0, 0), Table((), (), recipe))
+    for order in (range(len(lists)), reversed(range(len(lists)))):
+        expander = Expander(frames)
+        for offset in order:
+            assert expander.names(frames[offset]) == lists[offset]
+
+
+@given(NAMES, NAMES, st.integers(0, 30), st.integers(0, 30))
+def test_a_common_run_is_as_long_as_it_can_be(
+    one: list[bytes], other: list[bytes], start: int, begin: int
+) -> None:
+    run = 0
+    while start + run < len(one) and begin + run < len(other) and one[start + run] == other[begin + run]:
+        run += 1
+    assert common_run(one, start, other, begin) == run
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**63), st.binary(min_size=1, max_size=50)), max_size=8), st.data())
+def test_a_part_cut_anywhere_gives_a_beginning(pieces: list[tuple[int, bytes]], data: st.DataObject) -> None:
+    head = ResponseHead(status=200, reason="OK", headers=(("A", "é\x80"),))
+    with tempfile.TemporaryDirectory() as folder:
+        part = Part(Path(folder) / "part.1", head, broken=lambda why: None)
+        for at, piece in pieces:
+            part.append(at, piece)
+        part.close()
+        stored = (Path(folder) / "part.1").read_bytes()
+    whole = b"".join(piece for _, piece in pieces)
+    contents = decode_part(stored)
+    assert contents is not None
+    assert (contents.head, contents.body) == (head, whole)
+    assert contents.chunks == tuple(Chunk(at, len(piece)) for at, piece in pieces)
+    found = decode_part(stored[: data.draw(st.integers(0, len(stored)))])
+    assert found is None or (found.damage is None and whole.startswith(found.body))
+    hurt = bytearray(stored)
+    hurt[data.draw(st.integers(0, len(stored) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    found = decode_part(bytes(hurt))
+    assert found is None or whole.startswith(found.body)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_make_a_part_or_a_frame_fail_otherwise(data: bytes) -> None:
+    decode_part(data)
+    decode_part(encode_record(0, data) + data)
+    with suppress(BadFrame):
+        decode_header(data)
+    journal.read_journal(data)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**50), st.integers(0, 2**31))))
+def test_arrival_times_come_back(pairs: list[tuple[int, int]]) -> None:
+    chunks = tuple(Chunk(at, size) for at, size in pairs)
+    assert decode_times(encode_times(chunks)) == chunks
+
+
+@given(TEXT, TEXT, st.lists(st.tuples(TEXT, TEXT)), st.floats(0, 1e9))
+def test_a_line_gives_back_any_text(model: str, note: str, headers: list[tuple[str, str]], ms: float) -> None:
+    asked = request(1, model=model, note=note or None)
+    asked = replace(asked, head=replace(asked.head, headers=tuple(headers), target=note))
+    line = journal.seal(journal.request_fields(asked))
+    assert line.count(b"\n") == 1
+    assert journal.step_request(journal.unseal(line[:-1])) == asked
+    answered = StepResponse(
+        ending=journal.Ending.COMPLETE,
+        head=None,
+        ms=ms,
+        reading=Reading(text=model[:500], error=note or None),
+        body=blob_id(b"x"),
+    )
+    line = journal.seal(journal.response_fields(1, 1.0, answered, None))
+    assert journal.step_answer(journal.unseal(line[:-1])).response == answered
+
+
+@given(TEXT, st.integers(0, 10**9 - 1))
+def test_a_step_reference_splits_where_it_was_joined(name: str, step: int) -> None:
+    assert split_step(f"x{name}:{step}") == (f"x{name}", step)
+
+
+@given(st.lists(st.binary(max_size=100)))
+def test_a_growing_file_holds_what_was_appended(pieces: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = GrowingFile(Path(folder) / "file")
+        for piece in pieces:
+            file.append(piece)
+        assert file.read(10**6, 0) == b"".join(pieces)
+        assert file.size == sum(map(len, pieces))
+        file.close()

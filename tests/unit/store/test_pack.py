@@ -1,0 +1,177 @@
+"""Frames that were cut, forged or moved: refused before they can do harm, and the next one is found."""
+
+import hashlib
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from rewind.errors import DamagedStore
+from rewind.store import frames
+from rewind.store.frames import (
+    NEW,
+    BadFrame,
+    Recipe,
+    Role,
+    decode_header,
+    decode_payload,
+    decode_table,
+    encode_frame,
+)
+from rewind.store.pack import PackReader, PackWriter, blocks_of, name_of
+
+PACKER = zstandard.ZstdCompressor(level=3)
+CHUNK = b"some text " * 30
+NAME = hashlib.sha256(CHUNK).digest()
+
+
+def frame_with_payload(payload: bytes, *, raw_size: int = len(CHUNK)) -> bytes:
+    """A frame whose checksums all fit, whatever its payload is."""
+    table = struct.pack("<I32sI", 1, NAME, raw_size)
+    sizes = (0, 1, len(table), raw_size, len(payload), zlib.crc32(table), zlib.crc32(payload))
+    header = struct.pack("<4sBBHIIIIII", b"RWP1", 1, Role.RESPONSE, *sizes)
+    return header + struct.pack("<I", zlib.crc32(header)) + table + payload
+
+
+def unpack(frame: bytes) -> dict[bytes, bytes]:
+    header = decode_header(frame)
+    start = frames.HEADER_SIZE + header.table_size
+    return decode_payload(header, decode_table(header, frame[frames.HEADER_SIZE : start]), frame[start:])
+
+
+def test_a_frame_gives_back_its_chunks() -> None:
+    assert unpack(frame_with_payload(PACKER.compress(CHUNK))) == {NAME: CHUNK}
+    recipe = Recipe(NAME, 7, ((0, 3), (NEW, 2), (5, 1)), (NAME, b"o" * 32))
+    frame = encode_frame(Role.REQUEST, 4, {NAME: CHUNK}, recipe, PACKER)
+    header = decode_header(frame)
+    assert (header.role, header.step, str(header)) == (Role.REQUEST, 4, "request of step 4")
+    assert decode_table(header, frame[36 : 36 + header.table_size]).recipe == recipe
+
+
+@pytest.mark.parametrize("declared", [2**40, 2**62, len(CHUNK) + 1, 0])
+def test_a_payload_that_declares_another_size_is_not_unpacked(declared: int) -> None:
+    # Magic, a descriptor with an 8-byte content size and a window byte, the size; then one empty last block.
+    forged = b"\x28\xb5\x2f\xfd" + b"\xc0\x00" + struct.pack("<Q", declared) + b"\x01\x00\x00"
+    with pytest.raises(BadFrame, match="another size"):
+        unpack(frame_with_payload(forged))
+
+
+def test_a_payload_without_a_declared_size_is_refused() -> None:
+    undeclared = zstandard.ZstdCompressor(write_content_size=False).compress(CHUNK)
+    with pytest.raises(BadFrame):
+        unpack(frame_with_payload(undeclared))
+
+
+def test_a_cut_payload_is_refused() -> None:
+    payload = PACKER.compress(CHUNK)
+    for size in range(len(payload)):
+        with pytest.raises(BadFrame):
+            unpack(frame_with_payload(payload[:size]))
+    with pytest.raises(BadFrame):
+        unpack(frame_with_payload(payload + b"more"))
+
+
+def test_bytes_that_are_not_what_their_name_says_are_refused() -> None:
+    with pytest.raises(BadFrame, match="not the one its name says"):
+        unpack(frame_with_payload(PACKER.compress(CHUNK[:-1] + b"!")))
+
+
+def test_a_frame_larger_than_any_we_write_is_refused() -> None:
+    with pytest.raises(BadFrame, match="makes no sense"):
+        decode_header(frame_with_payload(b"", raw_size=frames.MOST_RAW + 1))
+
+
+def write_pack(path: Path, count: int = 4) -> list[tuple[bytes, bytes]]:
+    """Requests and answers; some hold what looks like the start of a frame."""
+    pack = PackWriter(path)
+    bodies = [(b"RWP1 asked %d " % n * 50, b"answered RWP1%d" % n) for n in range(1, count + 1)]
+    for step, (asked, answered) in enumerate(bodies, 1):
+        pack.add_request(step, asked)
+        pack.add_whole(Role.RESPONSE, step, blocks_of(answered))
+    pack.close()
+    return bodies
+
+
+def test_a_pack_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "pack"
+    bodies = write_pack(path)
+    whole = path.read_bytes()
+    reader = PackReader(path)
+    ends = [frame.offset + frame.header.frame_size for frame in reader.index().frames.values()]
+    reader.close()
+    assert ends[-1] == len(whole)
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        reader = PackReader(path)
+        index = reader.index()
+        assert index.damage == []
+        assert index.torn == (size not in (0, *ends))
+        assert len(index.frames) == sum(end <= size for end in ends)
+        reader.close()
+    assert len(bodies) * 2 == len(ends)
+
+
+def test_the_frames_after_a_damaged_one_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "pack"
+    bodies = write_pack(path)
+    hurt = bytearray(path.read_bytes())
+    hurt[13] ^= 0xFF  # a length in the first header
+    path.write_bytes(hurt)
+    reader = PackReader(path)
+    index = reader.index()
+    assert len(index.frames) == 7
+    assert len(index.damage) == 1
+    assert reader.blob(name_of(hashlib.sha256(bodies[0][1]).digest())) == bodies[0][1]
+    with pytest.raises(DamagedStore, match="no frame can be read there"):
+        reader.blob(name_of(hashlib.sha256(bodies[0][0]).digest()))
+    reader.close()
+
+
+def test_a_growing_pack_is_read_as_it_grows(tmp_path: Path) -> None:
+    pack = PackWriter(tmp_path / "pack")
+    reader = PackReader(tmp_path / "pack")
+    for step in range(5):
+        blob = pack.add_request(step, b"%d" % step * 1000)
+        assert reader.blob(blob) == b"%d" % step * 1000
+    pack.close()
+    reader.close()
+
+
+def test_an_answer_never_leans_on_other_bytes(tmp_path: Path) -> None:
+    pack = PackWriter(tmp_path / "pack")
+    pack.add_request(1, b"the same")
+    for step in (1, 2):
+        pack.add_whole(Role.RESPONSE, step, blocks_of(b"the same"))
+    pack.close()
+    data = bytearray((tmp_path / "pack").read_bytes())
+    reader = PackReader(tmp_path / "pack")
+    found = list(reader.index().frames.values())
+    reader.close()
+    assert [str(frame.header) for frame in found] == [
+        "request of step 1",
+        "response of step 1",
+        "response of step 2",
+    ]
+    for frame in found[:2]:
+        data[frame.offset + frame.header.frame_size - 3] ^= 1
+    (tmp_path / "pack").write_bytes(data)
+    reader = PackReader(tmp_path / "pack")
+    assert reader.blob(name_of(hashlib.sha256(b"the same").digest())) == b"the same"
+    reader.close()
+
+
+def test_recipes_that_double_each_other_are_stopped(tmp_path: Path) -> None:
+    data = b""
+    base = None
+    for n in range(30):
+        spans = ((NEW, 2),) if base is None else ((0, 2**n), (0, 2**n))
+        recipe = Recipe(bytes([n]) * 32, base, spans, (NAME, NAME) if base is None else ())
+        base = len(data)
+        data += encode_frame(Role.REQUEST, n, {NAME: CHUNK} if not data else {}, recipe, PACKER)
+    (tmp_path / "pack").write_bytes(data)
+    reader = PackReader(tmp_path / "pack")
+    with pytest.raises(DamagedStore, match="makes no sense"):
+        reader.blob(name_of(bytes([29]) * 32))
+    reader.close()
