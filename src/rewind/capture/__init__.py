@@ -1,0 +1,1 @@
+"""An exchange becomes a step; secrets end here."""

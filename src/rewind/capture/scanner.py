@@ -1,0 +1,167 @@
+"""Exact search for many byte strings at once, in whole bodies and in streams.
+
+A regular expression with one branch for each form slows down with every form: base64 forms begin with any letter, so
+no position can be skipped (7 MB/s with 100 forms). Here the text is sampled instead. Of every form, the machine words
+that stand at each offset near its end are put in a table; as they cover every alignment, any occurrence shows one of
+them at a position that is a multiple of the step. Sampled words are looked up in C, and only what is found there is
+compared byte by byte. The speed does not depend on the number of forms (see docs/adr/0005-redaction.md).
+
+For streams, ``pending`` tells how many of the last bytes could be the beginning of a form, and ``cut`` how much is
+settled: whatever follows, no hit will cross that point. So any cutting of a stream gives the same hits.
+"""
+
+import sys
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+
+_LONGEST_CHAIN = 64 * 1024
+_MOST_ESCAPES = 64
+
+
+class _Tier:
+    """The forms that are long enough to be found by looking at one word in every ``step`` bytes."""
+
+    def __init__(self, word: int, step: int) -> None:
+        self.window = word + step - 1
+        """Every stretch of this length holds a whole word at a sampled position."""
+        self._word = word
+        self._step = step
+        self._table: dict[int, list[tuple[bytes, int]]] = {}
+        self._words: frozenset[int] = frozenset()
+
+    def add(self, form: bytes) -> None:
+        # The end of a key is random where its beginning ("sk-proj-") is not, so samples there rarely mislead.
+        for offset in range(len(form) - self.window, len(form) - self._word + 1):
+            word = int.from_bytes(form[offset : offset + self._word], sys.byteorder)
+            self._table.setdefault(word, []).append((form, offset))
+
+    def ready(self) -> bool:
+        """All forms are added; whether there are any."""
+        self._words = frozenset(self._table)
+        return bool(self._words)
+
+    def find(self, data: bytes) -> list[Span]:
+        whole = len(data) - len(data) % self._word
+        view = memoryview(data)[:whole]
+        words = view.cast("Q") if self._word == 8 else view.cast("I")
+        samples = words[:: self._step // self._word]
+        if self._words.isdisjoint(samples):
+            return []
+        return [
+            (number * self._step - offset, number * self._step - offset + len(form))
+            for number, word in enumerate(samples)
+            for form, offset in self._table.get(word, ())
+            if number * self._step >= offset and data.startswith(form, number * self._step - offset)
+        ]
+
+
+class Scanner:
+    """Finds the given forms. Never changes, so it can be shared and swapped without locks."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        self._forms = frozenset(forms)
+        tiers = (_Tier(8, 32), _Tier(8, 8), _Tier(4, 4))
+        for form in self._forms:
+            next(tier for tier in tiers if len(form) >= tier.window).add(form)
+        self._tiers = tuple(tier for tier in tiers if tier.ready())
+        self.longest = max(map(len, self._forms), default=0)
+        self._shortest = min(map(len, self._forms), default=0)
+        self._beginnings: dict[bytes, list[bytes]] = {}
+        for form in self._forms:
+            self._beginnings.setdefault(form[:3], []).append(form)
+        self._escaped = any(form.startswith(b"\\") for form in self._forms)
+        self._ones = frozenset(form[:1] for form in self._forms)
+        self._twos = frozenset(form[:2] for form in self._forms)
+        self._threes = frozenset(form[at : at + 3] for form in self._forms for at in range(len(form) - 3))
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def find(self, data: bytes) -> list[Span]:
+        """Where forms stand, in order. Those that overlap are one span, so no part of either is left."""
+        spans: list[Span] = []
+        if len(data) >= self._shortest:
+            for tier in self._tiers:
+                spans += tier.find(data)
+        if spans and self._escaped:
+            spans = [(_before_escapes(data, start), end) for start, end in spans]
+        return _united(spans)
+
+    def pending(self, data: bytes) -> int:
+        """How many of the last bytes must wait, as they could be the beginning of a form."""
+        size = self._beginning(data)
+        return len(data) - _before_escapes(data, len(data) - size) if size and self._escaped else size
+
+    def _beginning(self, data: bytes) -> int:
+        """How many of the last bytes are the beginning of a form that is not complete."""
+        if data[-3:] in self._threes:
+            first = max(0, len(data) - self.longest + 1)
+            for start in range(first, len(data) - 2):
+                for form in self._beginnings.get(data[start : start + 3], ()):
+                    if len(form) > len(data) - start and form.startswith(data[start:]):
+                        return len(data) - start
+        if data[-2:] in self._twos:
+            return 2
+        return int(data[-1:] in self._ones)
+
+    def dead(self, pending: bytes, text: bytes) -> bool:
+        """A cheap no: whether one or two pending bytes cannot go on with this text."""
+        joined = pending + text[:2]
+        return len(joined) == len(pending) + 2 and not any(
+            joined[at : at + 3] in self._beginnings for at in range(len(pending))
+        )
+
+    def cut(self, data: bytes) -> tuple[list[Span], int]:
+        """The hits that nothing to come can change, and where the unsettled rest begins."""
+        spans = self.find(data)
+        settled = len(data) - self.pending(data)
+        while spans and spans[-1][1] > settled:
+            settled = min(settled, spans.pop()[0])
+        if len(data) - settled > self.longest + _LONGEST_CHAIN:
+            # A value that can overlap itself, again and again ("abababab"): all of it goes.
+            return [*spans, (settled, len(data))], len(data)
+        return spans, settled
+
+    def end(self, data: bytes) -> list[Span]:
+        """The hits in the unsettled rest when nothing more comes, a value that was broken off among them.
+
+        A short beginning is left: an answer may well end with "sk-ant-", and so do sentences about keys.
+        """
+        spans = self.find(data)
+        size = self._beginning(data)
+        rest = data[len(data) - size :]
+        if size >= 6 and any(
+            form.startswith(rest) and (size >= 16 or 4 * size >= 3 * len(form)) for form in self._forms
+        ):
+            spans.append((len(data) - size, len(data)))
+        return _united(spans)
+
+
+def _before_escapes(data: bytes, start: int) -> int:
+    """A form that begins with an escape takes the backslashes before it along.
+
+    In JSON inside JSON they belong to it, and a placeholder after a lone backslash would be no JSON.
+    """
+    first = start
+    while (
+        data.startswith(b"\\", start)
+        and first > 0
+        and start - first < _MOST_ESCAPES
+        and data[first - 1] == 0x5C
+    ):
+        first -= 1
+    return first
+
+
+def _united(spans: list[Span]) -> list[Span]:
+    if len(spans) < 2:
+        return spans
+    spans.sort()
+    united = [spans[0]]
+    for start, end in spans[1:]:
+        if start < united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return united
