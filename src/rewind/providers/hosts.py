@@ -239,6 +239,9 @@ def addresses(patterns: Iterable[str]) -> tuple[ipaddress.IPv4Address | ipaddres
 
 
 def as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The host as an IP address, if it is one."""
+    if ":" not in host and not host[-1:].isdigit():
+        return None  # no top-level domain ends in a digit; asking ``ipaddress`` costs ten times as much
     try:
         return ipaddress.ip_address(host)
     except ValueError:

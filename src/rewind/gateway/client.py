@@ -1,0 +1,269 @@
+"""One client connection behind any of the doors: requests are read one at a time and answered in order."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+
+from rewind.gateway.exchange import Deny, Exchange, Junction, Origin, Pass, Play, Verdict
+from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, write_head
+from rewind.gateway.playout import play_at_once, play_paced
+from rewind.gateway.relay import Relay
+from rewind.gateway.targets import UnknownDoor, aim
+from rewind.gateway.upstream import Pool, UpstreamConnection
+from rewind.gateway.websocket import FramePlayer, FrameRelay
+from rewind.model.http import Headers, RequestHead, ResponseHead, header
+
+MAX_KEPT_BODY = 256 * 1024 * 1024
+"""A request body beyond this is passed on but not kept; the step says so."""
+
+MAX_WAITING = 256 * 1024
+"""Bytes that may wait behind an unfinished answer before the client is told to slow down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every connection of one gateway shares."""
+
+    junction: Junction
+    pool: Pool | None
+    """``None``: this gateway cannot reach any network at all."""
+    port: int
+    busy: set["ClientConnection"] = field(default_factory=set)
+    """Connections with an exchange under way."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """Reads requests, asks the junction, and sees each answer through."""
+
+    def __init__(self, around: Surroundings, origin: Origin | None) -> None:
+        self._around = around
+        self._origin = origin
+        """Fixed inside a CONNECT tunnel and behind SNI; otherwise each request names its own."""
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._incoming: IncomingRequest | None = None
+        self._head: RequestHead | None = None
+        self._exchange: Exchange | None = None
+        self._relay: Relay | None = None
+        self._frames: FrameRelay | FramePlayer | None = None
+        self._raw: list[bytes] = []
+        self._body: list[bytes] = []
+        self._body_size = 0
+        self._paced: asyncio.Task[None] | None = None
+
+    # ── asyncio's side ───────────────────────────────────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are not subclasses
+
+    def data_received(self, data: bytes) -> None:
+        if self._frames is not None:
+            self._frames.client_data(data)
+            return
+        self._buffer += data
+        self._advance()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._around.busy.discard(self)
+        if self._frames is not None:
+            self._frames.client_lost()
+        elif self._relay is not None:
+            self._relay.client_lost()
+        if self._paced is not None:
+            self._paced.cancel()
+
+    def pause_writing(self) -> None:
+        if self._relay is not None:
+            self._relay.client_full(True)
+
+    def resume_writing(self) -> None:
+        if self._relay is not None:
+            self._relay.client_full(False)
+
+    # ── a relay's side ───────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def hold_reading(self, held: bool) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading() if held else self._transport.resume_reading()
+
+    def answered(self, *, keep_alive: bool) -> None:
+        complete = self._incoming is not None and self._incoming.complete
+        self._rest()
+        if not keep_alive or not complete:
+            self.close()
+            return
+        self.hold_reading(False)
+        self._advance()
+
+    def drop(self, *, reset: bool) -> None:
+        self._rest()
+        if self._transport is not None:
+            self._transport.abort() if reset else self._transport.close()
+
+    def upgraded(self, relay: Relay, connection: UpstreamConnection, first: bytes) -> None:
+        self._frames = FrameRelay(self, relay, connection, first)
+        if self._buffer:
+            self._frames.client_data(bytes(self._buffer))
+            self._buffer.clear()
+
+    async def stop(self) -> None:
+        """The run is over."""
+        relay = self._relay
+        if self._transport is not None:
+            self._transport.abort()
+        if relay is not None:
+            await relay.stop()
+
+    # ── the road ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _advance(self) -> None:
+        """Read on as far as the bytes reach; what follows an unfinished exchange waits its turn."""
+        try:
+            while self._transport is not None and self._frames is None:
+                if self._incoming is None:
+                    if not self._read_head():
+                        return
+                elif self._incoming.complete:
+                    if len(self._buffer) > MAX_WAITING:
+                        self.hold_reading(True)
+                    return
+                elif self._buffer:
+                    self._read_body()
+                else:
+                    return
+        except BadMessage as problem:
+            self._reject(400, "Bad Request", f"not an HTTP/1.1 request: {problem}")
+        except UnknownDoor as problem:
+            self._reject(404, "Not Found", str(problem))
+
+    def _read_head(self) -> bool:
+        while self._buffer[:2] == b"\r\n":  # RFC 9112, section 2.2: a robust server ignores these
+            del self._buffer[:2]
+        end = find_head_end(self._buffer)
+        if end < 0:
+            if len(self._buffer) > MAX_HEAD:
+                raise BadMessage("its head is too long")
+            return False
+        incoming = IncomingRequest(bytes(self._buffer[:end]))
+        del self._buffer[:end]
+        head, wire_head = aim(incoming, self._origin, self._around.port)
+        self._incoming, self._head = incoming, head
+        self._exchange = self._around.junction.begin(head)
+        self._around.busy.add(self)
+        if self._exchange.early():
+            self._forward(wire_head)
+        else:
+            self._raw.append(wire_head)
+            if not incoming.complete and "100-continue" in (header(head.headers, "expect") or "").lower():
+                self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if incoming.complete:
+            self._arrived()
+        return True
+
+    def _read_body(self) -> None:
+        assert self._incoming is not None, "a body follows a head"
+        data = bytes(self._buffer)
+        taken = self._incoming.consume(data)
+        del self._buffer[:taken]
+        piece = self._incoming.take_body()
+        self._body_size += len(piece)
+        if self._body_size <= MAX_KEPT_BODY:
+            self._body.append(piece)
+        if self._relay is not None:
+            self._relay.send(data[:taken])
+        elif self._body_size <= MAX_KEPT_BODY:
+            self._raw.append(data[:taken])
+        else:
+            self._reject(
+                413, "Content Too Large", f"a request body over {MAX_KEPT_BODY >> 20} MiB cannot be matched"
+            )
+            return
+        if self._incoming.complete:
+            self._arrived()
+
+    def _arrived(self) -> None:
+        assert self._exchange is not None and self._incoming is not None, "a request is being read"
+        body = b"".join(self._body) if self._body_size <= MAX_KEPT_BODY else None
+        self._body = []
+        verdict = self._exchange.arrived(body)
+        if self._relay is not None:
+            self._relay.request_complete(keep_alive=self._incoming.keep_alive)
+        else:
+            self._carry_out(verdict)
+
+    def _carry_out(self, verdict: Verdict) -> None:
+        assert self._incoming is not None, "a request is waiting for its answer"
+        match verdict:
+            case Play(response=None):
+                self.drop(reset=True)
+            case Play(response=response) if response is not None and response.head.status == 101:
+                self._play_frames(verdict)
+            case Play(pace=0.0):
+                assert self._transport is not None, "the client is still there"
+                usable = play_at_once(self._transport, verdict, self._incoming.method)
+                self.answered(keep_alive=usable and self._incoming.keep_alive)
+            case Play():
+                self._paced = asyncio.get_running_loop().create_task(self._play_paced(verdict))
+            case Deny(status=status, reason=reason, headers=headers, body=body):
+                self._answer(status, reason, headers, body)
+                self.answered(keep_alive=self._incoming.keep_alive)
+            case Pass():
+                raw, self._raw = self._raw, []
+                self._forward(b"".join(raw))
+                assert self._relay is not None, "forwarding has begun"
+                self._relay.request_complete(keep_alive=self._incoming.keep_alive)
+
+    def _forward(self, raw: bytes) -> None:
+        assert self._exchange is not None and self._head is not None, "a request is being read"
+        assert self._around.pool is not None, "an offline junction forwards nothing"
+        self._relay = Relay(self, self._exchange, self._head, self._around.pool)
+        self._relay.send(raw)
+
+    async def _play_paced(self, play: Play) -> None:
+        assert self._transport is not None and self._incoming is not None, "the client is still there"
+        usable = await play_paced(self._transport, play, self._incoming.method)
+        self._paced = None
+        self.answered(keep_alive=usable and self._incoming is not None and self._incoming.keep_alive)
+
+    def _play_frames(self, play: Play) -> None:
+        assert self._incoming is not None and self._exchange is not None, (
+            "a request is waiting for its answer"
+        )
+        key = header(self._incoming.headers, "sec-websocket-key") or ""
+        self._frames = FramePlayer(self, self._exchange, play, key)
+
+    def _answer(self, status: int, reason: str, headers: Headers, body: bytes) -> None:
+        head = ResponseHead(status=status, reason=reason, headers=())
+        method = self._incoming.method if self._incoming is not None else "GET"
+        self.write(
+            write_head(head, (*headers, ("Content-Length", str(len(body)))))
+            + (b"" if method == "HEAD" else body)
+        )
+
+    def _reject(self, status: int, reason: str, text: str) -> None:
+        """A request we cannot read: the connection ends here."""
+        self._answer(
+            status,
+            reason,
+            (("Content-Type", "text/plain"), ("Connection", "close")),
+            f"rewind: {text}\n".encode(),
+        )
+        self._buffer.clear()
+        self._rest()
+        self.close()
+
+    def _rest(self) -> None:
+        """Ready for the next request."""
+        self._around.busy.discard(self)
+        self._incoming = self._head = self._exchange = self._relay = None
+        self._raw = []
+        self._body_size = 0

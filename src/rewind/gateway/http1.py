@@ -1,0 +1,198 @@
+"""HTTP/1 messages on the wire, read by llhttp while the bytes themselves pass on untouched.
+
+Parsing belongs to llhttp (``httptools``). What is ours is finding where one message ends and the next begins:
+httptools does not tell how far into a buffer a message reached, so a request's head is fed up to its blank
+line, a counted body by its count, and a chunked body line by line (its end is always the end of a line).
+"""
+
+import httptools
+
+from rewind.model.http import Headers, ResponseHead, header
+
+MAX_HEAD = 256 * 1024
+
+
+class BadMessage(Exception):
+    """Bytes that are not an HTTP/1 message."""
+
+
+class IncomingRequest:
+    """One request of a client, read as it comes."""
+
+    def __init__(self, raw_head: bytes) -> None:
+        self.raw_head = raw_head
+        self.url = b""
+        self.headers: Headers = ()
+        self.complete = False
+        self.upgrade = False
+        self._headers: list[tuple[str, str]] = []
+        self._pieces: list[bytes] = []
+        self._parser = httptools.HttpRequestParser(self)
+        self._feed(raw_head)
+        if not self.headers_complete:
+            raise BadMessage("the request head is not complete")
+        self.method: str = self._parser.get_method().decode("ascii")
+        self.keep_alive: bool = self._parser.should_keep_alive()
+        length = header(self.headers, "content-length")
+        self._remaining = int(length) if length and not self.complete else None
+
+    headers_complete = False
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers come through here too; they pass on in the raw bytes and are not kept.
+        if not self.headers_complete:
+            self._headers.append((name.decode("latin-1"), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        self.headers_complete = True
+        self.headers = tuple(self._headers)
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+    def consume(self, data: bytes) -> int:
+        """Read body bytes; how many of them belong to this request."""
+        if self._remaining is not None:
+            take = min(self._remaining, len(data))
+            self._remaining -= take
+            self._feed(data[:take])
+            return take
+        position = 0
+        while position < len(data) and not self.complete:
+            line_end = data.find(b"\n", position) + 1 or len(data)
+            self._feed(data[position:line_end])
+            position = line_end
+        return position
+
+    def take_body(self) -> bytes:
+        """The entity bytes that came since the last call."""
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        return body
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.upgrade = self.complete = True
+        except httptools.HttpParserError as error:
+            raise BadMessage(str(error)) from error
+
+
+class IncomingResponse:
+    """The answer to one request, read as it comes. Interim (1xx) answers are skipped over."""
+
+    def __init__(self, method: str) -> None:
+        self.head: ResponseHead | None = None
+        self.complete = False
+        self.keep_alive = False
+        self.trailers: Headers = ()
+        self.after_upgrade: bytes | None = None
+        """After a 101: the first bytes of the other protocol."""
+        self._bodiless = method == "HEAD"
+        self._parser = httptools.HttpResponseParser(self)
+        self._reason = ""
+        self._headers: list[tuple[str, str]] = []
+        self._pieces: list[tuple[bytes, bool]] = []
+        self._chunked = False
+
+    def on_message_begin(self) -> None:
+        self._reason = ""
+        self._headers = []
+
+    def on_status(self, status: bytes) -> None:
+        self._reason += status.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        pair = (name.decode("latin-1"), value.decode("latin-1"))
+        if self.head is None:
+            self._headers.append(pair)
+        else:
+            self.trailers += (pair,)
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if 100 <= status < 200 and status != 101:
+            return
+        self.head = ResponseHead(
+            status=status,
+            reason=self._reason,
+            headers=tuple(self._headers),
+            version=self._parser.get_http_version(),
+        )
+        self._chunked = "chunked" in (self.head.header("transfer-encoding") or "").lower()
+        if self._bodiless:
+            self._finish()
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces.append((body, not self._chunked))
+
+    def on_chunk_complete(self) -> None:
+        if self._pieces:
+            data, _ = self._pieces[-1]
+            self._pieces[-1] = (data, True)
+        elif not self.complete:
+            self._pieces.append((b"", True))
+
+    def on_message_complete(self) -> None:
+        if self.head is not None:
+            self._finish()
+
+    def feed(self, data: bytes) -> None:
+        """Read bytes from upstream."""
+        if self.complete:
+            raise BadMessage("the upstream sent more than one answer")
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self.after_upgrade = data[upgrade.args[0] :]
+        except httptools.HttpParserError as error:
+            if not (self._bodiless and self.complete):
+                raise BadMessage(str(error)) from error
+
+    def take_pieces(self) -> list[tuple[bytes, bool]]:
+        """Body bytes since the last call, each with whether it ends a transfer chunk (or a read)."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def ends_with_connection(self) -> bool:
+        """True for a body whose only end is the end of the connection."""
+        if self.head is None or self.complete or self._chunked:
+            return False
+        return self.head.header("content-length") is None
+
+    def _finish(self) -> None:
+        self.complete = True
+        self.keep_alive = self._parser.should_keep_alive()
+
+
+def find_head_end(buffer: bytearray) -> int:
+    """Where the head ends, the blank line included; -1 while it is not all there."""
+    end = buffer.find(b"\r\n\r\n")
+    return end + 4 if end >= 0 else -1
+
+
+def rewrite_head(raw_head: bytes, target: str, *, drop: frozenset[bytes], host: str | None = None) -> bytes:
+    """The same head with another request target, less some hop-by-hop lines; every other line untouched."""
+    request_line, *lines = raw_head[:-4].split(b"\r\n")
+    method, _, version = request_line.split(b" ", 2)
+    kept = [b" ".join((method, target.encode("latin-1"), version))]
+    for line in lines:
+        name = line.partition(b":")[0].strip().lower()
+        if name in drop:
+            continue
+        kept.append(b"Host: " + host.encode("latin-1") if name == b"host" and host is not None else line)
+    return b"\r\n".join(kept) + b"\r\n\r\n"
+
+
+def write_head(head: ResponseHead, headers: Headers) -> bytes:
+    """A response head as bytes."""
+    lines = [f"HTTP/{head.version} {head.status} {head.reason}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,85 @@
+"""Send a recorded answer: the same bytes in the same pieces, at once or at the recorded pace."""
+
+import asyncio
+from collections.abc import Iterator
+
+from rewind.gateway.exchange import Play
+from rewind.gateway.http1 import write_head
+from rewind.model.http import Headers, HttpResponse, header, without_headers
+from rewind.model.step import Ending
+
+
+def framed(
+    response: HttpResponse, method: str, ending: Ending
+) -> tuple[bytes, list[tuple[int, bytes]], bytes, bool]:
+    """Head, body pieces with their times, tail, and whether the connection stays usable afterwards.
+
+    The framing is the recorded one: transfer chunks where there were chunks, a length where there was a length.
+    """
+    head = response.head
+    headers: Headers = head.headers
+    if method == "HEAD" or head.status in (204, 304) or head.status < 200:
+        return write_head(head, headers), [], b"", True
+    pieces = list(_pieces(response))
+    whole = ending is Ending.COMPLETE
+    if "chunked" in (header(headers, "transfer-encoding") or "").lower():
+        chunks = [(at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data]
+        trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
+        tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
+        return write_head(head, headers), chunks, tail, whole
+    length = header(headers, "content-length")
+    if length is None:
+        return write_head(head, headers), pieces, b"", False
+    if whole and length != str(len(response.body)):
+        # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
+        headers = (
+            *without_headers(headers, ("content-length",)),
+            ("Content-Length", str(len(response.body))),
+        )
+    return write_head(head, headers), pieces, b"", whole
+
+
+def _pieces(response: HttpResponse) -> Iterator[tuple[int, bytes]]:
+    position = 0
+    for chunk in response.chunks:
+        yield chunk.at, response.body[position : position + chunk.size]
+        position += chunk.size
+    if position < len(response.body):
+        last = response.chunks[-1].at if response.chunks else 0
+        yield last, response.body[position:]
+
+
+async def play_paced(transport: asyncio.Transport, play: Play, method: str) -> bool:
+    """Send at the recorded pace; True when the connection can be used again."""
+    assert play.response is not None, "there is an answer to play"
+    head, pieces, tail, reusable = framed(play.response, method, play.ending)
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    await _until(start, pieces[0][0] if pieces else 0, play.pace)
+    transport.write(head)
+    for at, data in pieces:
+        await _until(start, at, play.pace)
+        if transport.is_closing():
+            return False
+        transport.write(data)
+    transport.write(tail)
+    return reusable and _says_keep_alive(play.response)
+
+
+def play_at_once(transport: asyncio.Transport, play: Play, method: str) -> bool:
+    """Send everything now; True when the connection can be used again."""
+    assert play.response is not None, "there is an answer to play"
+    head, pieces, tail, reusable = framed(play.response, method, play.ending)
+    transport.write(b"".join((head, *(data for _, data in pieces), tail)))
+    return reusable and _says_keep_alive(play.response)
+
+
+def _says_keep_alive(response: HttpResponse) -> bool:
+    connection = (response.head.header("connection") or "").lower()
+    return response.head.version == "1.1" and "close" not in connection
+
+
+async def _until(start: float, at: int, pace: float) -> None:
+    delay = start + at / 1_000_000 * pace - asyncio.get_running_loop().time()
+    if delay > 0:
+        await asyncio.sleep(delay)

@@ -1,0 +1,251 @@
+"""The gateway: one loopback port with three doors, told apart by a connection's first bytes.
+
+``CONNECT`` opens the proxy door (TLS is intercepted for recorded hosts, others get an untouched tunnel); a TLS
+greeting opens the SNI door, for clients whose hooks send them here directly; anything else is plain HTTP: a
+proxied URL, a base URL, or a redirected request that names its host.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Protocol
+
+from rewind.gateway.client import ClientConnection, Surroundings
+from rewind.gateway.dial import UpstreamFailed
+from rewind.gateway.exchange import Junction, Origin, Route
+from rewind.gateway.http1 import MAX_HEAD, BadMessage
+from rewind.gateway.targets import UNKNOWN_PORT, origin_of
+from rewind.gateway.tunnel import TunnelEnd
+from rewind.gateway.upstream import Pool
+
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+TLS_GREETING = b"\x16"
+HTTP_METHODS = (b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
+FIRST_WORD_SECONDS = 0.3
+HANDSHAKE_SECONDS = 30.0
+LINGER_SECONDS = 2.0
+"""How long exchanges under way may take to settle when the run is over."""
+
+
+class Certificates(Protocol):
+    """Whoever can show a certificate for a host."""
+
+    def server_context(self, host: str) -> ssl.SSLContext: ...
+
+    def sni_context(self, unknown: Callable[[str], None]) -> ssl.SSLContext: ...
+
+
+class Gateway:
+    """Accepts connections until it is stopped."""
+
+    def __init__(
+        self, listener: socket.socket, junction: Junction, certificates: Certificates, pool: Pool | None
+    ) -> None:
+        listener.setblocking(False)
+        self._listener = listener
+        self._junction = junction
+        self._certificates = certificates
+        self._pool = pool
+        self._around = Surroundings(junction, pool, listener.getsockname()[1])
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until ``stop`` is set, then let what is under way settle."""
+        accepting = asyncio.get_running_loop().create_task(self._accept())
+        await stop.wait()
+        accepting.cancel()
+        self._listener.close()
+        await self._settle()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, _ = await loop.sock_accept(self._listener)
+            except OSError as error:
+                # Out of file descriptors, most likely: say so, and give others time to close.
+                self._junction.remark("connections", f"could not be accepted: {error}")
+                await asyncio.sleep(0.05)
+                continue
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            task = loop.create_task(self._welcome(sock))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _settle(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LINGER_SECONDS
+        while self._around.busy and loop.time() < deadline:
+            await asyncio.gather(*(connection.stop() for connection in list(self._around.busy)))
+        for task in list(self._tasks):
+            task.cancel()
+        if self._pool is not None:
+            self._pool.close()
+
+    async def _welcome(self, sock: socket.socket) -> None:
+        """Find the door, and hand the connection on."""
+        try:
+            first = await _peek(sock)
+            if first.startswith(TLS_GREETING):
+                await self._secure(sock, None)
+            elif first.startswith(b"CONNECT "):
+                await self._connect(sock)
+            elif first:
+                await self._plain(sock, None)
+            else:
+                sock.close()
+        except BadMessage as problem:
+            self._junction.remark("a client", f"did not speak HTTP: {problem}")
+            sock.close()
+        except (ConnectionError, TimeoutError, BrokenPipeError):
+            sock.close()  # the client went away before it said anything
+
+    async def _connect(self, sock: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        head = await _read_head(sock)
+        authority = head.split(b" ", 2)[1].decode("latin-1")
+        origin = origin_of(authority, "https")
+        if origin.port == self._around.port and origin.host in ("127.0.0.1", "localhost", "::1"):
+            await _turn_away(sock, "508 Loop Detected", "the gateway was asked to connect to itself")
+            return
+        match self._junction.route(origin.host, origin.port):
+            case Route.REFUSE:
+                await _turn_away(
+                    sock, "403 Forbidden", f"{authority} is not on tape, and a replay stays offline"
+                )
+            case Route.TUNNEL if origin.port == 443:
+                await self._tunnel(sock, origin)
+            case Route.TUNNEL:
+                await self._tunnel_or_plain(sock, origin)
+            case Route.INTERCEPT:
+                if self._pool is not None:
+                    self._pool.warm(origin)
+                await loop.sock_sendall(sock, ESTABLISHED)
+                first = await _peek(sock)
+                if first.startswith(TLS_GREETING):
+                    await self._secure(sock, origin)
+                elif first:
+                    await self._plain(sock, Origin("http", origin.host, origin.port))
+                else:
+                    sock.close()
+
+    async def _secure(self, sock: socket.socket, origin: Origin | None) -> None:
+        """Speak TLS as the host the client wants; without an origin, as the one it names."""
+        turned_away: list[str] = []
+        if origin is None:
+            context = self._certificates.sni_context(turned_away.append)
+            protocol: ClientConnection = _SniConnection(self._around)
+        else:
+            context = self._certificates.server_context(origin.host)
+            protocol = ClientConnection(self._around, origin)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: protocol, sock, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+            )
+        except (ssl.SSLError, ConnectionError, TimeoutError) as error:
+            sock.close()
+            for name in turned_away:
+                self._junction.route(name, 443)  # which remarks on what is not on tape
+            if isinstance(error, ssl.SSLError) and not turned_away:
+                subject = origin.host if origin is not None else "a client"
+                self._junction.remark(subject, f"a client refused our certificate ({error.reason or error})")
+
+    async def _plain(self, sock: socket.socket, origin: Origin | None) -> None:
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: ClientConnection(self._around, origin), sock
+        )
+
+    async def _tunnel_or_plain(self, sock: socket.socket, origin: Origin) -> None:
+        """Some proxy agents tunnel plain HTTP too; what looks like a model server in there is recorded."""
+        await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
+        try:
+            async with asyncio.timeout(FIRST_WORD_SECONDS):
+                first = await _peek(sock)
+        except TimeoutError:
+            first = b""  # a protocol in which the server speaks first
+        if first.split(b" ")[0] in HTTP_METHODS:
+            await self._plain(sock, Origin("http", origin.host, origin.port))
+        else:
+            await self._tunnel(sock, origin, established=True)
+
+    async def _tunnel(self, sock: socket.socket, origin: Origin, *, established: bool = False) -> None:
+        assert self._pool is not None, "an offline junction tunnels nothing"
+        far = TunnelEnd()
+        try:
+            await self._pool.dialer.open(origin, far, tunnel=True)
+        except UpstreamFailed as failure:
+            if established:
+                sock.close()
+            else:
+                await _turn_away(sock, "502 Bad Gateway", str(failure))
+            return
+        if not established:
+            await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
+        near = TunnelEnd()
+        near.join(far)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: near, sock)
+
+
+class _SniConnection(ClientConnection):
+    """Behind the SNI door the origin is known when the handshake is over."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around, None)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        name = getattr(transport.get_extra_info("ssl_object"), "rewind_server_name", None)
+        assert name, "the SNI door refuses clients that name no host"
+        self._origin = Origin("https", name, UNKNOWN_PORT)
+        super().connection_made(transport)
+
+
+async def _readable(sock: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(sock.fileno(), wake)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(sock.fileno())
+
+
+async def _peek(sock: socket.socket) -> bytes:
+    """The first bytes, left in the socket."""
+    while True:
+        try:
+            return sock.recv(8, socket.MSG_PEEK)
+        except BlockingIOError:
+            await _readable(sock)
+
+
+async def _read_head(sock: socket.socket) -> bytes:
+    """A request head, and not one byte more."""
+    head = bytearray()
+    while True:
+        try:
+            seen = sock.recv(MAX_HEAD, socket.MSG_PEEK)
+        except BlockingIOError:
+            await _readable(sock)
+            continue
+        if not seen:
+            raise ConnectionResetError("closed before its head was complete")
+        end = (head + seen).find(b"\r\n\r\n")
+        take = len(seen) if end < 0 else end + 4 - len(head)
+        head += sock.recv(take)
+        if end >= 0:
+            return bytes(head)
+        if len(head) > MAX_HEAD:
+            raise BadMessage("its head is too long")
+
+
+async def _turn_away(sock: socket.socket, status: str, reason: str) -> None:
+    body = f"rewind: {reason}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    await asyncio.get_running_loop().sock_sendall(sock, head.encode() + body)
+    sock.close()

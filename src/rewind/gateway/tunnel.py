@@ -1,0 +1,52 @@
+"""An untouched tunnel for hosts that are not recorded: bytes in, bytes out."""
+
+import asyncio
+from typing import cast
+
+
+class TunnelEnd(asyncio.Protocol):
+    """One end of a tunnel; what comes in here goes out at the other."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._other: TunnelEnd | None = None
+        self._early: list[bytes] = []
+        self._over = False
+
+    def join(self, other: "TunnelEnd") -> None:
+        """Make these two the ends of one tunnel."""
+        self._other, other._other = other, self
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are not subclasses
+        for data in self._early:
+            self._transport.write(data)
+        if self._over:
+            self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        assert self._other is not None, "joined before it is read"
+        self._other.send(data)
+
+    def send(self, data: bytes) -> None:
+        if self._transport is None:
+            self._early.append(data)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._over = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._other is not None:
+            self._other.close()
+
+    def pause_writing(self) -> None:
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.resume_reading()

@@ -1,0 +1,134 @@
+"""Connections to the real providers, kept warm.
+
+The pool exists because SDKs close their connection after each stream: with it the provider still sees a
+kept-alive client, and a recorded run is not slower than a bare one.
+"""
+
+import asyncio
+from collections import defaultdict
+from typing import Protocol, cast
+
+from rewind.gateway.dial import Dialer
+from rewind.gateway.exchange import Origin
+from rewind.gateway.options import ParentProxy
+
+IDLE_LIMIT = 4.0
+"""Seconds an idle connection is trusted: below the keep-alive of the servers we know (uvicorn has 5)."""
+
+
+class Carrier(Protocol):
+    """Who an upstream connection works for at the moment."""
+
+    def upstream_data(self, data: bytes) -> None: ...
+
+    def upstream_lost(self, error: Exception | None) -> None: ...
+
+    def upstream_full(self, full: bool) -> None: ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection to an origin; carries one exchange at a time."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.carrier: Carrier | None = None
+        self.used = False
+        self.absolute_form: ParentProxy | None = None
+        """Set for plain HTTP through a parent proxy: it wants the whole URL in the request line."""
+        self.idle_since = 0.0
+        self.lost = False
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None, "used before it was connected"
+        return self._transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are not subclasses
+
+    def data_received(self, data: bytes) -> None:
+        if self.carrier is None:
+            self.transport.abort()  # nobody asked: this connection is out of step
+        else:
+            self.carrier.upstream_data(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        if self.carrier is not None:
+            self.carrier.upstream_lost(exc)
+
+    def pause_writing(self) -> None:
+        if self.carrier is not None:
+            self.carrier.upstream_full(True)
+
+    def resume_writing(self) -> None:
+        if self.carrier is not None:
+            self.carrier.upstream_full(False)
+
+
+class Pool:
+    """Kept-alive connections to origins."""
+
+    def __init__(self, dialer: Dialer) -> None:
+        self.dialer = dialer
+        self._idle: dict[Origin, list[UpstreamConnection]] = defaultdict(list)
+        self._warming: dict[Origin, list[asyncio.Task[UpstreamConnection]]] = defaultdict(list)
+
+    def warm(self, origin: Origin) -> None:
+        """Start a connection now, because a request is about to want it."""
+        if not self._idle[origin] and not self._warming[origin]:
+            task = asyncio.get_running_loop().create_task(self.fresh(origin))
+            self._warming[origin].append(task)
+
+    async def acquire(self, origin: Origin) -> UpstreamConnection:
+        """A connection for one exchange; raises UpstreamFailed."""
+        now = asyncio.get_running_loop().time()
+        idle = self._idle[origin]
+        while idle:
+            connection = idle.pop()
+            if connection.lost or connection.transport.is_closing():
+                continue
+            if now - connection.idle_since > IDLE_LIMIT:
+                connection.transport.abort()
+                continue
+            return connection
+        if self._warming[origin]:
+            connection = await self._warming[origin].pop()
+            if not connection.lost:
+                return connection
+        return await self.fresh(origin)
+
+    async def fresh(self, origin: Origin) -> UpstreamConnection:
+        """A connection nobody has used."""
+        connection = UpstreamConnection(origin)
+        if origin.scheme == "http":
+            connection.absolute_form = self.dialer.parent(origin)
+        await self.dialer.open(origin, connection)
+        return connection
+
+    def release(self, connection: UpstreamConnection) -> None:
+        """Give back a connection that can carry another exchange."""
+        connection.carrier = None
+        connection.used = True
+        connection.idle_since = asyncio.get_running_loop().time()
+        if not connection.lost:
+            connection.transport.resume_reading()
+            self._idle[connection.origin].append(connection)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for idle in self._idle.values():
+            for connection in idle:
+                connection.transport.abort()
+        for tasks in self._warming.values():
+            for task in tasks:
+                task.add_done_callback(_close_warmed)
+                task.cancel()
+        self._idle.clear()
+        self._warming.clear()
+
+
+def _close_warmed(task: "asyncio.Task[UpstreamConnection]") -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().transport.abort()

@@ -1,0 +1,74 @@
+"""Record and replay: one road, different policies."""
+
+from collections.abc import Callable, Sequence
+
+from rewind.match.call import Call
+from rewind.match.nearest import Miss, RecordedCall, explain_miss
+from rewind.model.http import RequestHead
+from rewind.model.ids import blob_id
+from rewind.model.step import Step
+from rewind.playback.decision import Decision, Forward, Refuse, Serve
+from rewind.playback.tape import Tape
+
+
+class RecordAll:
+    """Everything goes to its origin."""
+
+    def early(self, head: RequestHead) -> Forward | None:
+        return Forward()
+
+    def decide(self, call: Call) -> Decision:
+        return Forward()
+
+
+class Replay:
+    """The tape answers; what it cannot answer is refused, or goes live where the user asked for that.
+
+    ``recall`` gives a recorded step as a call; it is needed only when a miss has to be explained.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        recall: Callable[[Step], Call],
+        *,
+        session: str,
+        allow_drift: bool = False,
+        on_miss_live: bool = False,
+    ) -> None:
+        self._tape = tape
+        self._recall = recall
+        self._session = session
+        self._allow_drift = allow_drift
+        self._on_miss_live = on_miss_live
+        self._recalled: dict[int, Call] = {}
+
+    def early(self, head: RequestHead) -> Forward | None:
+        return None
+
+    def decide(self, call: Call) -> Decision:
+        step = self._tape.take(call.key, blob_id(call.request.body))
+        if step is not None:
+            return Serve(step=step)
+        if self._allow_drift and (drifted := self._drift(call)) is not None:
+            return Serve(step=drifted, drifted=True)
+        if self._on_miss_live:
+            return Forward()
+        miss = self._explain(call, self._tape.steps())
+        return Refuse(reason=miss.reason, report=miss.report)
+
+    def _drift(self, call: Call) -> Step | None:
+        nearest = self._explain(call, self._tape.unplayed()).nearest
+        return None if nearest is None else self._tape.take_step(nearest)
+
+    def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
+        recorded = [
+            RecordedCall(index=step.index, call=self._call_of(step), played=self._tape.played(step.index))
+            for step in steps
+        ]
+        return explain_miss(call, recorded, session=self._session)
+
+    def _call_of(self, step: Step) -> Call:
+        if step.index not in self._recalled:
+            self._recalled[step.index] = self._recall(step)
+        return self._recalled[step.index]

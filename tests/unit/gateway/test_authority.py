@@ -1,0 +1,248 @@
+"""What the run's CA can vouch for, and how the persistent one is kept."""
+
+import datetime as dt
+import os
+import ssl
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from rewind.errors import EnvironmentProblem, UsageError
+from rewind.gateway import authority as authority_module
+from rewind.gateway.authority import (
+    MAX_CONTEXTS,
+    Authority,
+    create_persistent,
+    load_persistent,
+    persistent_certificate,
+)
+from rewind.gateway.certificates import subtrees
+from rewind.providers.hosts import LLM_HOSTS, HostRules
+
+RULES = HostRules(("api.openai.com", "*.openai.azure.com", "bedrock-runtime.*.amazonaws.com", "10.0.0.5"))
+
+
+class Refused(Exception):
+    """The client, or the server, would not have it."""
+
+
+def handshake(
+    server: ssl.SSLContext, trusted: bytes, name: str, *, alpn: list[str] | None = None
+) -> tuple[ssl.SSLObject, ssl.SSLObject]:
+    """Client and server after a handshake in memory."""
+    client = ssl.create_default_context(cadata=trusted.decode())
+    client.verify_flags |= ssl.VERIFY_X509_STRICT  # the default from Python 3.13 on
+    if alpn:
+        client.set_alpn_protocols(alpn)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    near = client.wrap_bio(to_client, to_server, server_hostname=name)
+    far = server.wrap_bio(to_server, to_client, server_side=True)
+    done = [False, False]
+    for _ in range(10):
+        for index, side in enumerate((near, far)):
+            try:
+                side.do_handshake()
+                done[index] = True
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError as error:
+                raise Refused(str(error)) from error
+    assert done == [True, True]
+    return near, far
+
+
+@pytest.mark.parametrize(
+    "host", ["api.openai.com", "mine.openai.azure.com", "bedrock-runtime.us-east-1.amazonaws.com", "10.0.0.5"]
+)
+def test_a_client_that_trusts_the_ca_accepts_recorded_hosts(host: str) -> None:
+    authority = Authority.create(RULES)
+    near, _ = handshake(authority.server_context(host), authority.certificate_pem, host)
+    assert near.version() == "TLSv1.3"
+
+
+def test_every_known_host_pattern_can_be_served() -> None:
+    authority = Authority.create(HostRules(LLM_HOSTS))
+    for host in (pattern.replace("*", "x") for pattern in LLM_HOSTS):
+        handshake(authority.server_context(host), authority.certificate_pem, host)
+
+
+@pytest.mark.parametrize(
+    "host", ["bank.example.com", "openai.com", "api.openai.com.evil.test", "10.0.0.6", "::1"]
+)
+def test_a_client_refuses_a_leaf_for_another_host_under_the_same_ca(host: str) -> None:
+    authority = Authority.create(RULES)
+    careless = Authority(authority._key, authority._certificate, HostRules((), all_hosts=True))
+    with pytest.raises(Refused, match=r"(?i)subtree"):
+        handshake(careless.server_context(host), authority.certificate_pem, host)
+
+
+@pytest.mark.parametrize("patterns", [(), ("10.0.0.5",), ("api.openai.com",)])
+def test_kinds_of_names_that_no_rule_uses_are_shut(patterns: tuple[str, ...]) -> None:
+    authority = Authority.create(HostRules(patterns))
+    careless = Authority(authority._key, authority._certificate, HostRules((), all_hosts=True))
+    for host in ("bank.example.com", "192.0.2.1", "2001:db8::1"):
+        with pytest.raises(Refused, match=r"(?i)subtree"):
+            handshake(careless.server_context(host), authority.certificate_pem, host)
+
+
+def test_no_leaf_is_made_for_a_host_that_is_not_recorded() -> None:
+    with pytest.raises(ValueError, match="not recorded"):
+        Authority.create(RULES).server_context("bank.example.com")
+
+
+def test_with_all_hosts_there_are_no_constraints() -> None:
+    authority = Authority.create(HostRules((), all_hosts=True))
+    handshake(authority.server_context("bank.example.com"), authority.certificate_pem, "bank.example.com")
+
+
+def test_only_http_1_1_is_offered() -> None:
+    authority = Authority.create(RULES)
+    context = authority.server_context("api.openai.com")
+    near, _ = handshake(context, authority.certificate_pem, "api.openai.com", alpn=["h2", "http/1.1"])
+    assert near.selected_alpn_protocol() == "http/1.1"
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_the_sni_door_shows_the_leaf_of_the_host_that_is_named() -> None:
+    authority = Authority.create(RULES)
+    near, far = handshake(
+        authority.sni_context(), authority.certificate_pem, "API.openai.com", alpn=["h2", "http/1.1"]
+    )
+    assert getattr(far, "rewind_server_name") == "api.openai.com"  # noqa: B009  as the gateway reads it
+    assert near.selected_alpn_protocol() == "http/1.1"
+
+
+@pytest.mark.parametrize("name", ["bank.example.com", "10.0.0.5"])
+def test_the_sni_door_refuses_other_names_and_clients_that_name_none(name: str) -> None:
+    authority = Authority.create(RULES)
+    with pytest.raises(Refused):
+        handshake(authority.sni_context(), authority.certificate_pem, name)
+
+
+def test_contexts_are_kept_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_CONTEXTS > 100
+    monkeypatch.setattr(authority_module, "MAX_CONTEXTS", 2)
+    authority = Authority.create(HostRules((), all_hosts=True))
+    first = authority.server_context("a.test")
+    assert authority.server_context("A.TEST.") is first
+    authority.server_context("b.test")
+    authority.server_context("c.test")
+    assert len(authority._contexts) == 2
+    assert authority.server_context("a.test") is not first
+
+
+def test_a_ca_lives_for_hours_and_is_backdated() -> None:
+    certificate = x509.load_pem_x509_certificate(Authority.create(RULES).certificate_pem)
+    now = dt.datetime.now(dt.UTC)
+    assert dt.timedelta(minutes=59) < now - certificate.not_valid_before_utc < dt.timedelta(minutes=62)
+    assert certificate.not_valid_after_utc - now <= dt.timedelta(hours=48)
+
+
+def test_two_runs_have_cas_of_different_names() -> None:
+    one, two = (x509.load_pem_x509_certificate(Authority.create(RULES).certificate_pem) for _ in range(2))
+    assert one.subject != two.subject
+
+
+def test_subtrees_are_the_labels_after_the_last_star() -> None:
+    patterns = (
+        "api.openai.com",
+        "*.api.openai.com",
+        "bedrock-runtime.*.amazonaws.com",
+        "*-ai.google.test",
+        "10.0.0.1",
+    )
+    assert subtrees(patterns) == ("amazonaws.com", "api.openai.com", "google.test")
+
+
+def test_a_pattern_that_ends_in_a_star_is_refused() -> None:
+    with pytest.raises(UsageError, match="any host"):
+        Authority.create(HostRules(("api.*",)))
+
+
+def test_no_key_reaches_the_disk_without_memory_files_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    authority = Authority.create(RULES)
+    handshake(authority.server_context("api.openai.com"), authority.certificate_pem, "api.openai.com")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_persistent_ca_is_private_and_loads_again(tmp_path: Path) -> None:
+    previous = os.umask(0)
+    try:
+        made = create_persistent(tmp_path, RULES)
+    finally:
+        os.umask(previous)
+    loaded = load_persistent(tmp_path, RULES)
+    assert loaded.certificate_pem == made.certificate_pem == persistent_certificate(tmp_path).read_bytes()
+    assert stat.S_IMODE((tmp_path / "ca").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "ca" / "ca.pem").stat().st_mode) == 0o600
+    assert b"PRIVATE" not in persistent_certificate(tmp_path).read_bytes()
+    handshake(loaded.server_context("api.openai.com"), made.certificate_pem, "api.openai.com")
+
+
+def test_processes_that_make_the_persistent_ca_at_once_agree(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib; from rewind.gateway.authority import create_persistent;"
+        "from rewind.providers.hosts import HostRules; sys.stdin.read();"
+        "sys.stdout.buffer.write(create_persistent(pathlib.Path(sys.argv[1]), HostRules(('a.test',))).certificate_pem)"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "home")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:  # all are loaded by now or soon; closing stdin lets them go
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    answers = {process.communicate(timeout=60)[0] for process in processes}
+    assert len(answers) == 1
+    assert answers == {persistent_certificate(tmp_path / "home").read_bytes()}
+
+
+def test_a_persistent_ca_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    create_persistent(tmp_path, RULES)
+    (tmp_path / "ca" / "ca.pem").chmod(0o644)
+    with pytest.raises(EnvironmentProblem, match="read by others"):
+        load_persistent(tmp_path, RULES)
+
+
+def test_a_persistent_ca_behind_a_link_is_not_used(tmp_path: Path) -> None:
+    create_persistent(tmp_path, RULES)
+    path = tmp_path / "ca" / "ca.pem"
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EnvironmentProblem, match="cannot be read"):
+        load_persistent(tmp_path, RULES)
+
+
+def test_a_damaged_missing_or_mixed_up_persistent_ca_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="There is no CA"):
+        load_persistent(tmp_path, RULES)
+    create_persistent(tmp_path, RULES)
+    path = tmp_path / "ca" / "ca.pem"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:200])
+    with pytest.raises(EnvironmentProblem, match="is damaged"):
+        load_persistent(tmp_path, RULES)
+    create_persistent(tmp_path / "other", RULES)
+    key, _, _ = whole.partition(b"-----BEGIN CERTIFICATE")
+    path.write_bytes(key + persistent_certificate(tmp_path / "other").read_bytes())
+    with pytest.raises(EnvironmentProblem, match="does not belong"):
+        load_persistent(tmp_path, RULES)
+
+
+def test_a_persistent_ca_close_to_its_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authority_module, "PERSISTENT_LIFETIME", dt.timedelta(hours=47))
+    with pytest.raises(EnvironmentProblem, match="is valid until"):
+        create_persistent(tmp_path, RULES)
