@@ -1,0 +1,104 @@
+"""What every command shares: the store it works on, and the options that say so."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from rewind.errors import EnvironmentProblem, RewindError
+from rewind.settings import Settings, read_settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class App:
+    """One call of ``rewind``."""
+
+    home_flag: str | None = None
+    debug: bool = field(default_factory=lambda: os.environ.get("REWIND_DEBUG", "") not in ("", "0"))
+
+    def settings(self, **flags: Any) -> Settings:
+        """The settings, with these flags on top; ``None`` and empty mean not given."""
+        return read_settings({"home": self.home_flag, **flags})
+
+    @property
+    def home(self) -> Path:
+        return self.settings().home
+
+
+def _remember_home(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(App).home_flag = value
+
+
+def _remember_debug(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(App).debug = True
+
+
+def common_options(function: Command) -> Command:
+    """``--home`` and ``--debug``, before or after the name of the command."""
+    function = click.option(
+        "--home",
+        metavar="DIR",
+        expose_value=False,
+        callback=_remember_home,
+        help="Work on the store in DIR (else REWIND_HOME, ./.rewind, or your data folder)",
+    )(function)
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_debug,
+        help="Show the traceback of an error (also REWIND_DEBUG=1)",
+    )(function)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout")
+
+
+def session_argument(*, metavar: str = "SESSION", required: bool = True) -> Callable[[Command], Command]:
+    """The id, prefix, name or ``last~N`` of a session."""
+    return click.argument("session", metavar=metavar, required=required, shell_complete=_complete_session)
+
+
+def print_json(value: Any) -> None:
+    """JSON in plain ASCII: whatever was recorded, no byte of it can steer a terminal."""
+    write_data((json.dumps(value, indent=2, allow_nan=False) + "\n").encode("ascii"))
+
+
+def write_data(data: bytes) -> None:
+    """Bytes to stdout, as they are."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise EnvironmentProblem(f"The output could not be written: {problem.strerror}.") from problem
+
+
+def _complete_session(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    # Lazily: only a shell that is completing asks.
+    from click.shell_completion import CompletionItem
+
+    from rewind.store.library import Library
+
+    try:
+        sessions = Library(context.ensure_object(App).home).sessions(limit=50)
+    except RewindError:
+        return []  # a shell that is completing has no place for a message
+    items = [CompletionItem("last", help="the newest session")]
+    for session in sessions:
+        shown = " ".join(session.start.command)[:60]
+        items.append(CompletionItem(session.id, help=shown))
+        if session.start.name:
+            items.append(CompletionItem(session.start.name, help=shown))
+    return [item for item in items if item.value.startswith(typed)]

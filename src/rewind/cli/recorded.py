@@ -1,0 +1,46 @@
+"""What is said when a recording has ended."""
+
+from rewind.cli.terminal import Span, Terminal
+from rewind.cli.wording import plural, seconds
+from rewind.runs.record import RecordResult
+
+NO_CALL = (
+    "the agent made no call in this run",
+    "its client ignores the proxy variables: 'rewind init' shows which clients work here",
+    "it talks to a host that is not recorded: --host PATTERN, or --all-hosts",
+    "it brings its own certificates and refused ours",
+)
+
+
+def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool) -> None:
+    """The last lines of ``rewind record``; with ``quiet`` only what went wrong."""
+    if not result.session_id:
+        terminal.line(Span("rewind: this run was not kept: ", "bold red"), result.broken or "")
+        terminal.line("  The agent itself ran as it would without Rewind.")
+        return
+    if result.broken is not None:
+        terminal.line(Span("rewind: the recording is not complete: ", "bold red"), result.broken)
+        terminal.line("  What came after that was not kept. The agent itself was not disturbed.")
+    if not quiet:
+        terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result)})")
+        if result.redactions:
+            terminal.line(f"  {plural(result.redactions, 'secret')} removed")
+    for remark in result.remarks:
+        terminal.line("  ", Span(remark, "yellow"))
+    if not result.llm_calls:
+        terminal.line(
+            Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:"
+        )
+        for reason in () if quiet else NO_CALL:
+            terminal.line(f"  · {reason}")
+    if not quiet:
+        terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))
+
+
+def _totals(result: RecordResult) -> str:
+    parts = [plural(result.llm_calls, "LLM call")]
+    if result.other_calls:
+        parts.append(plural(result.other_calls, "other call"))
+    if result.tokens is not None:
+        parts.append(plural(result.tokens, "token"))
+    return ", ".join([*parts, seconds(result.seconds)])

@@ -1,0 +1,187 @@
+"""``rewind replay``: run a recorded command again, answered by its recording, and compare."""
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import click
+
+from rewind import views
+from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.terminal import Span, Terminal, err
+from rewind.cli.upstream import upstream_from, upstream_options
+from rewind.cli.wording import plural
+from rewind.errors import ExitCode, UsageError
+from rewind.store.library import Library, split_step
+from rewind.views import ReplayResult
+
+
+def read_latency(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """``none`` is 0, ``recorded`` is 1, else a factor."""
+    named = {"none": 0.0, "recorded": 1.0}.get(value)
+    if named is not None:
+        return named
+    try:
+        factor = float(value)
+    except ValueError:
+        factor = math.nan
+    if not (math.isfinite(factor) and factor >= 0):
+        sentence = f"{value!r} is neither 'recorded' nor 'none' nor a factor such as 0.5."
+        raise click.BadParameter(sentence, context, parameter)
+    return factor
+
+
+@click.command("replay")
+@session_argument()
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
+@click.option(
+    "--latency",
+    callback=read_latency,
+    default="none",
+    metavar="recorded|none|FACTOR",
+    help="How long answers take: as recorded, at once (default), or a multiple of what was recorded",
+)
+@click.option(
+    "--allow-drift", is_flag=True, help="Accept a changed request at the same place of a conversation"
+)
+@click.option(
+    "--on-miss",
+    type=click.Choice(["refuse", "live"]),
+    default="refuse",
+    help="A request that was not recorded: refuse it (default), or ask the real provider",
+)
+@click.option(
+    "--live-host",
+    "live_hosts",
+    multiple=True,
+    metavar="PATTERN",
+    help="Always ask this host itself (repeatable)",
+)
+@upstream_options
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)")
+@json_option
+@common_options
+@click.pass_obj
+def command(
+    app: App,
+    session: str,
+    command: tuple[str, ...],
+    latency: float,
+    allow_drift: bool,
+    on_miss: Literal["refuse", "live"],
+    live_hosts: tuple[str, ...],
+    connect_to: tuple[str, ...],
+    upstream_ca: str | None,
+    upstream_proxy: str | None,
+    insecure_upstream: bool,
+    port: int,
+    as_json: bool,
+) -> int:
+    """Run the command of SESSION again, answered by its recording, and compare what it prints.
+
+    No network is used unless --on-miss live or --live-host asks for it. The agent's stdout stays on stdout;
+    with --json the result is on stdout and the agent's stdout goes to stderr.
+
+    \b
+    Exit code: 0 the same output and exit code · 1 another output or exit code ·
+               4 a request that the recording cannot answer.
+
+    \b
+    Examples:
+      rewind replay last
+      rewind replay 7f3a --latency recorded
+      rewind replay refund -- python agent_v2.py
+    """
+    ref, step = split_step(session)
+    if step is not None:
+        raise UsageError(
+            f"A replay runs a whole session, not a step ({session!r}).", hint=f"rewind replay {ref}"
+        )
+    settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
+    found = Library(settings.home).find(ref)
+    # Lazily: neither help nor a typo should wait for the engine.
+    from rewind.runs.replay import ReplayOptions, replay
+
+    options = ReplayOptions(
+        session=found,
+        home=settings.home,
+        command=command or None,
+        latency=latency,
+        allow_drift=allow_drift,
+        on_miss=on_miss,
+        live_hosts=live_hosts,
+        port=port,
+        upstream=upstream_from(settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json),
+        ignore=settings.ignore,
+    )
+    if as_json:
+        with _stdout_on_stderr():
+            result = replay(options)
+        print_json(views.replay(result))
+    else:
+        result = replay(options)
+        print_replayed(err(), result)
+    return exit_code(result)
+
+
+def exit_code(result: ReplayResult) -> ExitCode:
+    """A miss outweighs a difference: with it the output could not be the same."""
+    if result.misses:
+        return ExitCode.MISS
+    if result.output == "different" or _other_exit(result):
+        return ExitCode.DIFFERENT
+    return ExitCode.OK
+
+
+def print_replayed(terminal: Terminal, result: ReplayResult) -> None:
+    """The last lines of ``rewind replay``."""
+    if result.output_difference:
+        print_difference(terminal, result.output_difference)
+    for miss in result.misses:
+        terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
+    for remark in result.remarks:
+        terminal.line(Span(remark, "yellow"))
+    whole = result.played == result.total
+    parts = [Span(f"{result.played}/{result.total} steps replayed", "green" if whole else "yellow")]
+    if result.drifted:
+        parts.append(Span(f"{result.drifted} drifted", "yellow"))
+    if result.live:
+        parts.append(Span(f"{result.live} live", "yellow"))
+    if result.misses:
+        parts.append(Span(plural(len(result.misses), "miss", "misses"), "red"))
+    parts.append(Span(plural(result.network_calls, "network call"), "yellow" if result.network_calls else ""))
+    colour = {"identical": "green", "different": "red"}.get(result.output, "")
+    parts.append(Span(f"output {result.output}", colour))
+    if _other_exit(result):
+        parts.append(Span(f"exit code {result.exit_code}, recorded {result.recorded_exit_code}", "red"))
+    line: list[str | Span] = []
+    for part in parts:
+        line += [" · ", part] if line else [part]
+    terminal.line(*line)
+
+
+def print_difference(terminal: Terminal, difference: str) -> None:
+    """A unified diff, the lines coloured by what they are."""
+    for line in difference.splitlines():
+        style = {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")
+        terminal.line(Span(line, style))
+
+
+def _other_exit(result: ReplayResult) -> bool:
+    return result.recorded_exit_code is not None and result.exit_code != result.recorded_exit_code
+
+
+@contextmanager
+def _stdout_on_stderr() -> Iterator[None]:
+    """While the agent runs, its stdout is our stderr, so that our stdout holds one JSON value."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

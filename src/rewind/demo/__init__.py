@@ -1,0 +1,1 @@
+"""``rewind demo``: a real agent, a scripted provider on this machine, and the main job from end to end."""

@@ -1,0 +1,1 @@
+"""The use cases: they join the rooms and own nothing else."""

@@ -1,0 +1,270 @@
+"""Run the agent's command: its streams untouched and teed, signals passed on, its exit code given back.
+
+A terminal stays a terminal: when ours is one, the child gets one too. Standard input that is a file is handed over
+as it is; only a pipe has to be pumped, because what it held is needed again for a replay.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import termios
+import threading
+import tty
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from rewind.errors import CommandNotFound, UsageError
+from rewind.store.writer import Stream
+
+Tee = Callable[[Stream, bytes], None]
+"""Told of ``stdin``, ``stdout`` or ``stderr`` bytes as they pass."""
+
+LAST_OUTPUT_SECONDS = 1.0
+"""How long output is awaited after the child ended; a daemon it left behind may hold the pipe open."""
+
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+
+
+def check_command(command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Raise when there is nothing that could be run."""
+    if not command:
+        raise UsageError("There is no command to run.", hint="rewind record -- python my_agent.py")
+    if shutil.which(command[0], path=environ.get("PATH")) is None:
+        raise CommandNotFound(
+            f"The command {command[0]!r} was not found or cannot be executed.",
+            hint="Check its spelling and the PATH.",
+        )
+
+
+def stdin_kind() -> str:
+    """What our own standard input is: ``none``, ``file``, ``pipe`` or ``tty``."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return "none"
+    if os.isatty(0):
+        return "tty"
+    if stat.S_ISREG(mode):
+        return "file"
+    return "pipe" if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else "none"
+
+
+class Child:
+    """A command, run once."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        tee: Tee,
+        *,
+        stdin: bytes | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        """``stdin`` given: those bytes, in place of our own standard input."""
+        self._tee = tee
+        self._cwd = cwd
+        self._pumps: list[threading.Thread] = []
+        self._given = stdin
+        self._kind = "given" if stdin is not None else stdin_kind()
+        self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0
+        self._terminal: int | None = None
+        self._code: int | None = None
+        self._handlers: dict[int, Any] = {}
+        self._catch_signals()
+        try:
+            self._process = self._spawn(list(command), dict(env))
+        except BaseException:
+            self._restore_signals()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ended_within(self, seconds: float) -> bool:
+        """Whether it is over already."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def wait(self) -> int:
+        """Its exit code as a shell would show it, once it and its output have ended. May be asked again."""
+        if self._code is not None:
+            return self._code
+        with self._raw_terminal():
+            code = self._process.wait()
+        self._restore_signals()
+        for pump in self._pumps:
+            pump.join(LAST_OUTPUT_SECONDS)
+        if self._kind == "file":
+            self._tee("stdin", self._file_read())
+        self._code = 128 - code if code < 0 else code
+        return self._code
+
+    def _spawn(self, command: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
+        ends: list[tuple[int, int, Stream]] = []
+        if self._kind == "tty" and os.isatty(1):
+            return self._spawn_in_terminal(command, env)
+        targets: dict[Stream, int] = {}
+        streams: tuple[tuple[Stream, int], ...] = (("stdout", 1), ("stderr", 2))
+        for name, fd in streams:
+            reading, writing = os.openpty() if os.isatty(fd) else os.pipe()
+            if os.isatty(fd):
+                _copy_window_size(fd, writing)
+            targets[name] = writing
+            ends.append((reading, fd, name))
+        pumped = self._kind in ("pipe", "given")
+        try:
+            process = subprocess.Popen(
+                command,
+                env=env,
+                cwd=self._cwd,
+                stdin=subprocess.PIPE if pumped else None,
+                stdout=targets["stdout"],
+                stderr=targets["stderr"],
+            )
+        except OSError as error:
+            raise CommandNotFound(
+                f"The command {command[0]!r} could not be started: {error.strerror}."
+            ) from error
+        finally:
+            for writing in targets.values():
+                os.close(writing)
+        for reading, fd, name in ends:
+            self._pump(self._copy_out, reading, fd, name)
+        if pumped:
+            self._feed(_own_fd(process))
+        return process
+
+    def _spawn_in_terminal(self, command: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
+        master, slave = os.openpty()
+        _copy_window_size(1, slave)
+        process = subprocess.Popen(
+            command,
+            env=env,
+            cwd=self._cwd,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave if os.isatty(2) else None,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # safe: no other thread runs yet
+        )
+        os.close(slave)
+        self._terminal = master
+        self._pump(self._copy_out, master, 1, "stdout")
+        threading.Thread(target=self._copy_in, args=(os.dup(master),), daemon=True).start()
+        return process
+
+    def _pump(self, target: Callable[[int, int, Stream], None], reading: int, fd: int, name: Stream) -> None:
+        pump = threading.Thread(target=target, args=(reading, fd, name), name=f"rewind-{name}", daemon=True)
+        pump.start()
+        self._pumps.append(pump)
+
+    def _feed(self, writing: int) -> None:
+        target = self._copy_given if self._kind == "given" else self._copy_in
+        threading.Thread(target=target, args=(writing,), name="rewind-stdin", daemon=True).start()
+
+    def _copy_out(self, reading: int, fd: int, name: Stream) -> None:
+        """From the child to our own stream, then to the tee."""
+        try:
+            while data := _read(reading):
+                _write_all(fd, data)
+                self._tee(name, data)
+        except BrokenPipeError:
+            pass  # our reader left: closing the pipe lets the child feel it, as it would without us
+        finally:
+            os.close(reading)
+
+    def _copy_in(self, writing: int) -> None:
+        """From our own standard input to the child's."""
+        try:
+            while data := _read(0):
+                _write_all(writing, data)
+                self._tee("stdin", data)
+        except BrokenPipeError:
+            pass  # the child does not want more
+        finally:
+            os.close(writing)
+
+    def _copy_given(self, writing: int) -> None:
+        assert self._given is not None, "there are bytes to give"
+        try:
+            _write_all(writing, self._given)
+        except BrokenPipeError:
+            pass  # the child does not want more
+        finally:
+            os.close(writing)
+
+    def _file_read(self) -> bytes:
+        """What the child read of the file on standard input: the descriptor's position is shared."""
+        end = os.lseek(0, 0, os.SEEK_CUR)
+        return os.pread(0, end - self._file_start, self._file_start)
+
+    def _catch_signals(self) -> None:
+        """From before it starts until it has ended: signals are for the child.
+
+        Ctrl-C reaches it from the terminal itself; we wait for what it does.
+        """
+        if threading.current_thread() is threading.main_thread():
+            self._handlers = {number: signal.signal(number, self._forward) for number in FORWARDED}
+            self._handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+
+    def _restore_signals(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _forward(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGWINCH:
+            if self._terminal is not None:
+                _copy_window_size(1, self._terminal)
+            return
+        process = getattr(self, "_process", None)
+        if process is not None:
+            process.send_signal(number)
+
+    @contextlib.contextmanager
+    def _raw_terminal(self) -> Iterator[None]:
+        """Our terminal hands every key to the child's."""
+        if self._terminal is None:
+            yield
+            return
+        saved = termios.tcgetattr(0)
+        try:
+            tty.setraw(0)
+            yield
+        finally:
+            termios.tcsetattr(0, termios.TCSADRAIN, saved)
+
+
+def _own_fd(process: "subprocess.Popen[bytes]") -> int:
+    """The child's standard input as a descriptor that is ours alone to close."""
+    assert process.stdin is not None, "standard input is a pipe"
+    fd = os.dup(process.stdin.fileno())
+    process.stdin.close()
+    return fd
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, 65536)
+    except OSError:
+        return b""  # a terminal whose other end closed says EIO
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _copy_window_size(source: int, target: int) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))

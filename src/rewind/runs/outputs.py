@@ -1,0 +1,41 @@
+"""The agent's standard streams on their way to the store, redacted like everything else."""
+
+import threading
+from functools import partial
+
+from rewind.capture.redact import Redactor
+from rewind.capture.streams import StreamRedactor
+from rewind.runs.pen import Pen
+from rewind.store.writer import Stream
+
+PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
+
+
+class Outputs:
+    """Takes what passed through ``stdin``, ``stdout`` and ``stderr``; called from the threads that pump them."""
+
+    def __init__(self, pen: Pen, redactor: Redactor) -> None:
+        self._pen = pen
+        self._redactor = redactor
+        self._streams: dict[Stream, StreamRedactor] = {}
+        self._lock = threading.Lock()
+        for name in PRINTED:
+            self._pen.later(partial(pen.writer.output, name, b""))  # it was there, even if nothing is printed
+
+    def tee(self, name: Stream, data: bytes) -> None:
+        with self._lock:
+            stream = self._streams.get(name)
+            if stream is None:
+                stream = self._streams[name] = self._redactor.output()
+            self._write(name, stream.feed(data))
+
+    def finish(self) -> None:
+        """Write what was held back in case a secret was beginning."""
+        with self._lock:
+            for name, stream in self._streams.items():
+                self._write(name, stream.finish())
+            self._streams.clear()
+
+    def _write(self, name: Stream, data: bytes) -> None:
+        if data:
+            self._pen.later(lambda: self._pen.writer.output(name, data))

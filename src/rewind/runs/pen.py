@@ -1,0 +1,52 @@
+"""The one thread that writes a session down, so that the gateway's thread never waits for the disk."""
+
+import threading
+from collections.abc import Callable
+from itertools import count
+from queue import SimpleQueue
+from typing import Any
+
+from rewind.store.writer import SessionWriter
+
+Told = Callable[[Any], object]
+
+
+class Pen:
+    """Writes in the order it is told to."""
+
+    def __init__(self, writer: SessionWriter) -> None:
+        self.writer = writer
+        self.failure: BaseException | None = None
+        """A bug of ours while writing; the run goes on, and says so at its end."""
+        self._work: SimpleQueue[tuple[Callable[[], Any], Told | None] | None] = SimpleQueue()
+        self._numbers = count(1)
+        self._thread = threading.Thread(target=self._write, name="rewind-pen", daemon=True)
+        self._thread.start()
+
+    def next_index(self) -> int:
+        """Steps are numbered when their request arrives."""
+        return next(self._numbers)
+
+    def later(self, work: Callable[[], Any]) -> None:
+        """Have this written, without waiting."""
+        self._work.put((work, None))
+
+    def ask(self, work: Callable[[], Any], told: Told) -> None:
+        """Have this written, and be told its result (``None`` when it failed), on the pen's thread."""
+        self._work.put((work, told))
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._work.put(None)
+        self._thread.join()
+
+    def _write(self) -> None:
+        while (item := self._work.get()) is not None:
+            work, told = item
+            result = None
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001  whatever it is: the agent goes on, and the run's end names it
+                self.failure = self.failure or error
+            if told is not None:
+                told(result)

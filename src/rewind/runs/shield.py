@@ -1,0 +1,63 @@
+"""Between the gateway and the recorder: a bug while recording must never reach the agent."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rewind.gateway.exchange import Exchange, Pass, Verdict
+from rewind.model.http import Headers, ResponseHead
+from rewind.model.step import Ending
+
+T = TypeVar("T")
+
+
+class Shield:
+    """An exchange that goes on unrecorded when recording it fails; the run's end says so."""
+
+    def __init__(self, exchange: Exchange, remark: Callable[[str, str], None]) -> None:
+        self._exchange = exchange
+        self._remark = remark
+        self._failed = False
+
+    def early(self) -> bool:
+        return self._exchange.early()
+
+    def arrived(self, body: bytes | None) -> Verdict:
+        return self._attempt(lambda: self._exchange.arrived(body)) or Pass()
+
+    def answer_began(self, head: ResponseHead) -> None:
+        self._attempt(lambda: self._exchange.answer_began(head))
+
+    def answer_piece(self, data: bytes, *, ends_chunk: bool) -> None:
+        self._attempt(lambda: self._exchange.answer_piece(data, ends_chunk=ends_chunk))
+
+    def about_to_show(self) -> None:
+        self._attempt(self._exchange.about_to_show)
+
+    async def answer_ended(
+        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
+    ) -> None:
+        if self._failed:
+            return
+        try:
+            await self._exchange.answer_ended(ending, trailers=trailers, reason=reason)
+        except Exception as error:  # noqa: BLE001  see the module's first sentence
+            self._note(error)
+
+    def frame_agrees(self, recorded: str, sent: str) -> bool:
+        return self._exchange.frame_agrees(recorded, sent)
+
+    def missed(self, reason: str) -> None:
+        self._exchange.missed(reason)
+
+    def _attempt(self, work: Callable[[], T]) -> T | None:
+        if self._failed:
+            return None
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  see the module's first sentence
+            self._note(error)
+            return None
+
+    def _note(self, error: Exception) -> None:
+        self._failed = True
+        self._remark("a bug in Rewind", f"a step was not kept: {error!r}")

@@ -1,0 +1,45 @@
+"""What happened at a junction, counted."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from rewind.model.step import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissNote:
+    """A request that replay could not answer."""
+
+    reason: str
+    report: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened at a junction, counted on the gateway's thread."""
+
+    llm_calls: int = 0
+    other_calls: int = 0
+    tokens: int = 0
+    tokens_known: bool = False
+    served: int = 0
+    drifted: int = 0
+    live: int = 0
+    misses: list[MissNote] = field(default_factory=list)
+    _remarks: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def remark(self, subject: str, text: str) -> None:
+        self._remarks[subject, text] += 1
+
+    def read(self, reading: Reading) -> None:
+        for tokens in (reading.tokens_in, reading.tokens_out):
+            if tokens is not None:
+                self.tokens += tokens
+                self.tokens_known = True
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(
+            f"{subject}: {text}" + (f" ({count} times)" if count > 1 else "")
+            for (subject, text), count in self._remarks.items()
+        )

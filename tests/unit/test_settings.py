@@ -1,0 +1,168 @@
+from pathlib import Path
+
+import pytest
+
+from rewind.errors import ExitCode, UsageError
+from rewind.settings import mistyped_variables, read_settings, user_file, without_password
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "me"), "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def write_user_file(env: dict[str, str], text: str) -> Path:
+    file = user_file(env)
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return file
+
+
+def origin_kinds(settings, name: str) -> list[str]:
+    return [origin.kind for origin in settings.origin(name)]
+
+
+def test_with_nothing_said_the_store_is_in_the_users_data_folder(env, project, monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    settings = read_settings(env=env, cwd=project)
+    assert settings.home == Path(env["HOME"]) / ".local/share/rewind"
+    assert settings.values() == {
+        "home": settings.home,
+        "hosts": (),
+        "all_hosts": False,
+        "ignore": (),
+        "durable": False,
+        "upstream_proxy": None,
+        "upstream_ca": None,
+    }
+    assert all(origin_kinds(settings, name) == ["default"] for name in settings.values())
+
+
+def test_xdg_data_home_counts_and_a_relative_one_is_ignored(env, project, monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    assert read_settings(env=env | {"XDG_DATA_HOME": "/data"}, cwd=project).home == Path("/data/rewind")
+    relative = read_settings(env=env | {"XDG_DATA_HOME": "data"}, cwd=project).home
+    assert relative == Path(env["HOME"]) / ".local/share/rewind"
+
+
+def test_on_a_mac_the_store_is_in_application_support(env, project, monkeypatch):
+    monkeypatch.setattr("sys.platform", "darwin")
+    home = read_settings(env=env, cwd=project).home
+    assert home == Path(env["HOME"]) / "Library/Application Support/rewind"
+
+
+def test_each_nearer_source_of_the_store_wins(env, project):
+    write_user_file(env, 'home = "/user/store"')
+    assert read_settings(env=env, cwd=project).home == Path("/user/store")
+
+    (project / ".rewind").mkdir()
+    settings = read_settings(env=env, cwd=project)
+    assert (settings.home, origin_kinds(settings, "home")) == (project / ".rewind", ["folder"])
+
+    (project / "pyproject.toml").write_text('[tool.rewind]\nhome = "stores/rewind"\n')
+    settings = read_settings(env=env, cwd=project)
+    assert (settings.home, origin_kinds(settings, "home")) == (project / "stores/rewind", ["project"])
+
+    env["REWIND_HOME"] = "/variable"
+    settings = read_settings(env=env, cwd=project)
+    assert (settings.home, str(settings.origin("home")[0])) == (Path("/variable"), "REWIND_HOME")
+
+    settings = read_settings({"home": "/flag"}, env=env, cwd=project)
+    assert (settings.home, str(settings.origin("home")[0])) == (Path("/flag"), "--home")
+
+
+def test_an_empty_variable_is_a_variable_not_set(env, project):
+    assert origin_kinds(read_settings(env=env | {"REWIND_HOME": ""}, cwd=project), "home") == ["default"]
+
+
+def test_lists_add_up_nearest_first_without_repeats(env, project):
+    write_user_file(env, 'hosts = ["c.example", "a.example"]')
+    (project / "pyproject.toml").write_text('[tool.rewind]\nhosts = ["b.example"]\n')
+    env["REWIND_HOSTS"] = " b.example , ,d.example"
+    settings = read_settings({"hosts": ("a.example",)}, env=env, cwd=project)
+    assert settings.hosts == ("a.example", "b.example", "d.example", "c.example")
+    assert origin_kinds(settings, "hosts") == ["flag", "environment", "project", "user"]
+
+
+def test_the_nearest_pyproject_that_speaks_to_us_is_read_from_below(env, project):
+    (project / "pyproject.toml").write_text('[tool.rewind]\nignore = ["metadata.id"]\n')
+    inner = project / "packages" / "one"
+    inner.mkdir(parents=True)
+    (inner / "pyproject.toml").write_text('[project]\nname = "not-rewind"\n')
+    assert read_settings(env=env, cwd=inner).ignore == ("metadata.id",)
+
+
+def test_a_broken_pyproject_that_does_not_mention_us_is_none_of_our_business(env, project):
+    (project / "pyproject.toml").write_text("[tool.other\n")
+    assert origin_kinds(read_settings(env=env, cwd=project), "home") == ["default"]
+
+
+@pytest.mark.parametrize(("word", "value"), [("1", True), ("TRUE", True), ("off", False), ("no", False)])
+def test_a_switch_may_be_a_word_in_a_variable(env, project, word, value):
+    assert read_settings(env=env | {"REWIND_DURABLE": word}, cwd=project).durable is value
+
+
+def test_a_flag_that_says_no_outweighs_a_variable_that_says_yes(env, project):
+    assert read_settings({"durable": False}, env=env | {"REWIND_DURABLE": "1"}, cwd=project).durable is False
+
+
+def test_dashes_and_underscores_are_the_same_in_files(env, project):
+    (project / "pyproject.toml").write_text("[tool.rewind]\nall-hosts = true\n")
+    assert read_settings(env=env, cwd=project).all_hosts is True
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[tool.rewind]\nhots = []\n", ["pyproject.toml [tool.rewind]", "'hots'", "'hosts'"]),
+        ('[tool.rewind]\nhosts = "a"\n', ["pyproject.toml", "'hosts'", "a list of texts", "'a'"]),
+        ("[tool.rewind]\nhosts = [1]\n", ["'hosts'", "a list of texts"]),
+        ('[tool.rewind]\ndurable = "yes"\n', ["'durable'", "true or false", "'yes'"]),
+        ("[tool.rewind]\nhome = 3\n", ["'home'", "a path"]),
+        ("[tool.rewind]\nupstream_proxy = 3\n", ["'upstream_proxy'", "a text"]),
+        ("[tool]\nrewind = 3\n", ["must be a table"]),
+        ("[tool.rewind\n", ["pyproject.toml", "not valid TOML"]),
+        ('[tool.rewind]\nhome = "~nobody-of-that-name/x"\n', ["'home'"]),
+    ],
+)
+def test_a_bad_file_is_one_sentence_with_file_and_key(env, project, text, parts):
+    (project / "pyproject.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_settings(env=env, cwd=project)
+    assert caught.value.exit_code is ExitCode.USAGE
+    told = f"{caught.value.message} {caught.value.hint}"
+    assert all(part in told for part in parts), told
+
+
+def test_a_bad_variable_names_itself(env, project):
+    with pytest.raises(UsageError, match="REWIND_DURABLE: 'durable' must be true or false, not 'maybe'"):
+        read_settings(env=env | {"REWIND_DURABLE": "maybe"}, cwd=project)
+
+
+def test_a_value_that_is_outweighed_is_not_looked_at(env, project):
+    settings = read_settings({"durable": True}, env=env | {"REWIND_DURABLE": "maybe"}, cwd=project)
+    assert settings.durable is True
+
+
+def test_a_variable_that_is_nearly_a_setting_is_pointed_out():
+    env = {"REWIND_DURABEL": "1", "REWIND_DEBUG": "1", "REWIND_HOME": "/x", "REWIND_GATEWAY_URL": "x"}
+    assert mistyped_variables(env) == {"REWIND_DURABEL": "REWIND_DURABLE"}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://proxy:8080", "http://proxy:8080"),
+        ("http://me:secret@proxy:8080", "http://me:***@proxy:8080"),
+        ("http://[broken", "http://[broken"),
+    ],
+)
+def test_the_password_of_a_proxy_is_not_shown(url, shown):
+    assert without_password(url) == shown
