@@ -161,6 +161,8 @@ def print_replayed(terminal: Terminal, result: ReplayResult) -> None:
     for part in parts:
         line += [" · ", part] if line else [part]
     terminal.line(*line)
+    if result.kept_as is not None:
+        terminal.line(Span(f"→ this run, live answers included: rewind inspect {result.kept_as}", "dim"))
 
 
 def print_difference(terminal: Terminal, difference: str) -> None:

@@ -36,6 +36,8 @@ class SessionStart:
     hosts: tuple[str, ...] = ()
     """Host patterns that were recorded besides the known ones."""
     all_hosts: bool = False
+    ignore: tuple[str, ...] = ()
+    """What the user told matching to ignore; with other rules the match keys are made anew."""
     stdin_kind: str = "none"
     """``none``, ``file``, ``pipe`` or ``tty``."""
     replay_of: SessionId | None = None

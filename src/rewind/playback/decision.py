@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rewind.match.call import Call
-from rewind.model.http import RequestHead
+from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.step import Step
 
 
@@ -38,6 +38,10 @@ class Policy(Protocol):
 
     def early(self, head: RequestHead) -> Forward | None:
         """``Forward`` when the answer does not depend on the body, so that uploads can stream."""
+        ...
+
+    def at_a_glance(self, request: HttpRequest) -> Serve | None:
+        """The answer to a request that was recorded byte for byte, without understanding it."""
         ...
 
     def decide(self, call: Call) -> Decision:

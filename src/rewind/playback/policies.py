@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from rewind.match.call import Call
 from rewind.match.nearest import Miss, RecordedCall, explain_miss
-from rewind.model.http import RequestHead
+from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import blob_id
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Forward, Refuse, Serve
@@ -16,6 +16,9 @@ class RecordAll:
 
     def early(self, head: RequestHead) -> Forward | None:
         return Forward()
+
+    def at_a_glance(self, request: HttpRequest) -> Serve | None:
+        return None
 
     def decide(self, call: Call) -> Decision:
         return Forward()
@@ -45,6 +48,12 @@ class Replay:
 
     def early(self, head: RequestHead) -> Forward | None:
         return None
+
+    def at_a_glance(self, request: HttpRequest) -> Serve | None:
+        body = blob_id(request.body)
+        key = self._tape.key_of_same_bytes(request.head, body)
+        step = None if key is None else self._tape.take(key, body)
+        return None if step is None else Serve(step=step)
 
     def decide(self, call: Call) -> Decision:
         step = self._tape.take(call.key, blob_id(call.request.body))

@@ -7,8 +7,9 @@ played first, so that twins do not swap answers.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from rewind.model.http import RequestHead
 from rewind.model.ids import BlobId, MatchKey
 from rewind.model.step import Step
 
@@ -16,18 +17,29 @@ from rewind.model.step import Step
 class Tape:
     """Lanes of steps, one for each match key, in order of arrival."""
 
-    def __init__(self, steps: Iterable[Step]) -> None:
+    def __init__(self, steps: Iterable[Step], key_of: Callable[[Step], MatchKey] | None = None) -> None:
+        """``key_of`` where the recorded keys were made by other rules than those in force now."""
         self._lanes: dict[MatchKey, deque[Step]] = defaultdict(deque)
         self._steps: dict[int, Step] = {}
+        self._keys: dict[int, MatchKey] = {}
+        self._same_bytes: dict[tuple[str, str, BlobId], MatchKey] = {}
         self._played: set[int] = set()
         for step in steps:
             # A request that died unanswered (the recorder was killed) has nothing to play.
             if step.response is not None:
+                key = step.request.match_key if key_of is None else key_of(step)
+                head = step.request.head
                 self._steps[step.index] = step
-                self._lanes[step.request.match_key].append(step)
+                self._keys[step.index] = key
+                self._lanes[key].append(step)
+                self._same_bytes[head.method, head.url, step.request.body] = key
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    def key_of_same_bytes(self, head: RequestHead, body: BlobId) -> MatchKey | None:
+        """The key of a recorded request with this very body: what is the same to the byte means the same."""
+        return self._same_bytes.get((head.method, head.url, body))
 
     def take(self, key: MatchKey, body: BlobId) -> Step | None:
         """The next step of that lane, now played; ``None`` when there is none left."""
@@ -42,7 +54,7 @@ class Tape:
     def take_step(self, index: int) -> Step:
         """That very step, out of its lane."""
         step = self._steps[index]
-        self._lanes[step.request.match_key].remove(step)
+        self._lanes[self._keys[index]].remove(step)
         self._played.add(index)
         return step
 

@@ -137,12 +137,16 @@ class _Crossing(Passage):
         if self._early:
             # The answer does not depend on what the request says: understanding it can wait for the pen.
             self._count(identify(self._head).kind)
-            self._write(lambda: self._write_request(self._understand(body), body))
+            self._write(lambda: self._write_request(self._understand(self._redacted(body)), body))
             return Pass()
-        call = self._understand(body)
+        request = self._redacted(body)
+        served = self._junction.policy.at_a_glance(request)
+        if served is not None and self._pen is None:
+            return self._serve(served)
+        call = self._understand(request)
         self._count(call.provider.kind)
         self._write(lambda: self._write_request(call, body))
-        return self._carry(self._junction.policy.decide(call), call)
+        return self._carry(served or self._junction.policy.decide(call), call)
 
     def answer_began(self, head: ResponseHead) -> None:
         self._answer = Answer(head, self._junction.redactor)
@@ -185,33 +189,36 @@ class _Crossing(Passage):
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _understand(self, body: bytes | None) -> Call:
+    def _redacted(self, body: bytes | None) -> HttpRequest:
         redactor = self._junction.redactor
-        request = HttpRequest(
+        return HttpRequest(
             head=redactor.request_head(self._head), body=redactor.body(body or b"", self._head.headers)
         )
-        call = understand(request, ignore=self._junction.ignore, index=self._index)
-        self._request, self._call = request, call
-        return call
+
+    def _understand(self, request: HttpRequest) -> Call:
+        self._request = request
+        self._call = understand(request, ignore=self._junction.ignore, index=self._index)
+        return self._call
 
     def _carry(self, decision: Decision, call: Call) -> Verdict:
-        tally = self._junction.tally
         match decision:
-            case Serve(step=step, drifted=drifted):
-                assert self._junction.answer_of is not None and step.response is not None, (
-                    "a tape has answers"
-                )
-                tally.served += 1
-                tally.drifted += drifted
-                response = self._junction.answer_of(step)
-                self._write(lambda: self._copy(step, response))
-                return Play(response=response, ending=step.response.ending, pace=self._junction.pace)
+            case Serve():
+                return self._serve(decision)
             case Forward():
-                tally.live += 1
+                self._junction.tally.live += 1
                 return Pass()
             case Refuse(reason=reason, report=report):
-                tally.misses.append(MissNote(reason=reason, report=report))
+                self._junction.tally.misses.append(MissNote(reason=reason, report=report))
                 return _denial(call.provider.refusal(reason), reason)
+
+    def _serve(self, decision: Serve) -> Play:
+        step, junction = decision.step, self._junction
+        assert junction.answer_of is not None and step.response is not None, "a tape has answers"
+        junction.tally.served += 1
+        junction.tally.drifted += decision.drifted
+        response = junction.answer_of(step)
+        self._write(lambda: self._copy(step, response))
+        return Play(response=response, ending=step.response.ending, pace=junction.pace)
 
     def _count(self, kind: StepKind) -> None:
         if kind is StepKind.LLM_CALL:

@@ -180,6 +180,7 @@ def session_start(
         },
         hosts=hosts,
         all_hosts=options.all_hosts,
+        ignore=options.ignore,
         stdin_kind=stdin_kind(),
     )
 

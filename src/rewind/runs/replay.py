@@ -105,11 +105,13 @@ def replay(options: ReplayOptions) -> ReplayResult:
 
     with Library(options.home).open(session) as reader:
         recording = reader.recording()
-        tape = Tape(recording.steps)
+        recall = _recall(reader, options.ignore)
+        other_rules = start.ignore != options.ignore
+        tape = Tape(recording.steps, (lambda step: recall(step).key) if other_rules else None)
         junction = Junction(
             policy=Replay(
                 tape,
-                _recall(reader, options.ignore),
+                recall,
                 session=start.id,
                 allow_drift=options.allow_drift,
                 on_miss_live=online,
@@ -179,6 +181,7 @@ class _Kept:
             command=redactor.argv(command),
             started=SystemClock().now(),
             rewind_version=__version__,
+            ignore=options.ignore,
             replay_of=before.id,
         )
         self._redactor = redactor

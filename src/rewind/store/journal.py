@@ -96,6 +96,7 @@ def session_start(fields: Fields) -> SessionStart:
         base_urls=fields.get("base_urls") or {},
         hosts=tuple(fields.get("hosts") or ()),
         all_hosts=bool(fields.get("all_hosts")),
+        ignore=tuple(fields.get("ignore") or ()),
         stdin_kind=fields.get("stdin_kind") or "none",
         replay_of=fields.get("replay_of"),
     )

@@ -88,6 +88,8 @@ class ReplayResult(Protocol):
     @property
     def recorded_exit_code(self) -> int | None: ...
     @property
+    def kept_as(self) -> str | None: ...
+    @property
     def remarks(self) -> Sequence[str]: ...
 
 
@@ -241,6 +243,7 @@ def replay(result: ReplayResult) -> dict[str, Any]:
         "output_difference": result.output_difference,
         "exit_code": result.exit_code,
         "recorded_exit_code": result.recorded_exit_code,
+        "kept_as": result.kept_as,
         "remarks": list(result.remarks),
     }
 
