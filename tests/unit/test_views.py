@@ -224,6 +224,7 @@ class Result:
     output_difference: str = "-a\n+b\n"
     exit_code: int = 1
     recorded_exit_code: int | None = 0
+    kept_as: str | None = None
     remarks: tuple[str, ...] = field(default=("remark",))
 
 
