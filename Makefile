@@ -1,0 +1,62 @@
+# `make demo` shows the product, `make test` runs all that CI runs. Both make their own virtual environment.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+NODE ?= yes
+
+BIN := $(VENV)/bin
+CLIENTS := tests/support/node
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint bench clean
+
+help:
+	@echo "make demo    record and replay a small agent; no key, no network"
+	@echo "make test    everything CI runs: style, types, import rules, all tests"
+	@echo "make check   the quick part of it: no child processes, under a minute"
+	@echo "make bench   measure against direct calls and mitmproxy"
+	@echo "make clean   remove what the others made"
+
+demo: $(VENV)/.ready
+	@$(BIN)/rewind demo
+
+test: lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json)
+	$(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
+
+check: lint
+	$(BIN)/pytest -q -n $(WORKERS) -m "not e2e and not traffic and not torture" tests/unit tests/property
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready-dev
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) $(CLIENTS)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Rewind needs Python 3.11 or newer, and there is no $(PYTHON)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Rewind needs Python 3.11 or newer; this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# The lock file names no registry, so npm takes the one this machine is set up for.
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
+	@command -v npm >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y nodejs npm >/dev/null; } \
+		|| { echo "The Node tests need node and npm. Install them, or leave those tests out: make test NODE=no" >&2; exit 1; }
+	npm ci --prefix $(CLIENTS) --no-audit --no-fund --loglevel=error
+	@touch $@

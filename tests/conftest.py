@@ -1,0 +1,62 @@
+"""Fixtures that every test may use, and the settings of property tests."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from support.cli import missing_node
+from support.lab import Lab
+from support.provider import FakeProvider
+from support.script import Playbook
+from support.trust import Trust
+
+# A busy machine is not a failed property.
+settings.register_profile("rewind", deadline=None)
+settings.load_profile("rewind")
+
+TRAFFIC = Path(__file__).resolve().parents[2] / "shared" / "traffic"
+
+
+@pytest.fixture(scope="session")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    """The authority that signs for every scripted provider of this run."""
+    return Trust.create(tmp_path_factory.mktemp("trust"))
+
+
+@pytest.fixture
+def lab(trust: Trust, tmp_path: Path) -> Iterator[Callable[[Playbook], Lab]]:
+    """``lab(playbook)``: an empty store and a TLS provider that plays it."""
+    with ExitStack() as open_providers:
+
+        def build(playbook: Playbook) -> Lab:
+            provider = open_providers.enter_context(FakeProvider(playbook, trust=trust))
+            return Lab(tmp_path, trust, provider)
+
+        yield build
+
+
+@pytest.fixture
+def node() -> None:
+    """Skips where Node is missing; fails there when the run promised to have it."""
+    if reason := missing_node():
+        if os.environ.get("REWIND_TESTS_NEED_NODE"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def traffic() -> Path:
+    """The folder of real recorded exchanges, which is not part of this repository."""
+    if not TRAFFIC.is_dir():
+        pytest.skip("the traffic set (../shared/traffic) is not here")
+    return TRAFFIC
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which part of the suite had no material to work on."""
+    if not TRAFFIC.is_dir():
+        terminalreporter.write_line("The traffic tests were skipped: ../shared/traffic is not here.")
