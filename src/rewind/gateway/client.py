@@ -28,8 +28,8 @@ class Surroundings:
     pool: Pool | None
     """``None``: this gateway cannot reach any network at all."""
     port: int
-    busy: set["ClientConnection"] = field(default_factory=set)
-    """Connections with an exchange under way."""
+    relays: set[Relay] = field(default_factory=set)
+    """Exchanges under way with an origin, some of them for clients that have left."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -65,7 +65,6 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._around.busy.discard(self)
         if self._frames is not None:
             self._frames.client_lost()
         elif self._relay is not None:
@@ -115,14 +114,6 @@ class ClientConnection(asyncio.Protocol):
             self._frames.client_data(bytes(self._buffer))
             self._buffer.clear()
 
-    async def stop(self) -> None:
-        """The run is over."""
-        relay = self._relay
-        if self._transport is not None:
-            self._transport.abort()
-        if relay is not None:
-            await relay.stop()
-
     # ── the road ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _advance(self) -> None:
@@ -158,7 +149,6 @@ class ClientConnection(asyncio.Protocol):
         head, wire_head = aim(incoming, self._origin, self._around.port)
         self._incoming, self._head = incoming, head
         self._exchange = self._around.junction.begin(head)
-        self._around.busy.add(self)
         if self._exchange.early():
             self._forward(wire_head)
         else:
@@ -225,8 +215,11 @@ class ClientConnection(asyncio.Protocol):
     def _forward(self, raw: bytes) -> None:
         assert self._exchange is not None and self._head is not None, "a request is being read"
         assert self._around.pool is not None, "an offline junction forwards nothing"
-        self._relay = Relay(self, self._exchange, self._head, self._around.pool)
-        self._relay.send(raw)
+        relay, relays = Relay(self, self._exchange, self._head, self._around.pool), self._around.relays
+        relays.add(relay)
+        relay.task.add_done_callback(lambda _task: relays.discard(relay))
+        relay.send(raw)
+        self._relay = relay
 
     async def _play_paced(self, play: Play) -> None:
         assert self._transport is not None and self._incoming is not None, "the client is still there"
@@ -263,7 +256,6 @@ class ClientConnection(asyncio.Protocol):
 
     def _rest(self) -> None:
         """Ready for the next request."""
-        self._around.busy.discard(self)
         self._incoming = self._head = self._exchange = self._relay = None
         self._raw = []
         self._body_size = 0

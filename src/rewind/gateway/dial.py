@@ -4,7 +4,9 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
 
+from rewind.errors import UsageError
 from rewind.gateway.exchange import Origin
 from rewind.gateway.options import ParentProxy, UpstreamOptions
 
@@ -17,10 +19,17 @@ class UpstreamFailed(Exception):
 
 def excepted(host: str, no_proxy: str) -> bool:
     """Whether ``NO_PROXY`` sends this host around the proxy."""
-    names = [name.strip().lower().partition(":")[0] for name in no_proxy.split(",")]
-    return "*" in names or any(
-        host == name or host.endswith("." + name) for name in (n.lstrip(".") for n in names) if name
-    )
+    return any(_excepts(entry.strip().lower(), host) for entry in no_proxy.split(","))
+
+
+def _excepts(entry: str, host: str) -> bool:
+    if entry.startswith("["):
+        entry = entry[1:].partition("]")[0]
+    try:
+        return ip_address(host) in ip_network(entry, strict=False)
+    except ValueError:  # a name stands on one side
+        name = entry.partition(":")[0].removeprefix("*.").lstrip(".")
+        return entry == "*" or (bool(name) and (host == name or host.endswith("." + name)))
 
 
 class Dialer:
@@ -66,7 +75,8 @@ class Dialer:
             raise UpstreamFailed(
                 f"{origin.host}:{origin.port} did not answer within {DIAL_TIMEOUT:.0f} s"
             ) from error
-        except (OSError, ssl.SSLError, asyncio.IncompleteReadError) as error:
+        except (OSError, UsageError, ValueError) as error:
+            # ValueError: a name that no resolver would take. UsageError: a proxy variable we cannot use.
             raise UpstreamFailed(f"{origin.host}:{origin.port}: {error}") from error
 
     async def _open(self, origin: Origin, protocol: asyncio.Protocol, tunnel: bool) -> asyncio.Transport:
@@ -92,12 +102,8 @@ class Dialer:
     async def _through(self, parent: ParentProxy, origin: Origin) -> socket.socket:
         """A socket to the origin, asked of the parent proxy with CONNECT."""
         loop = asyncio.get_running_loop()
-        infos = await loop.getaddrinfo(parent.host, parent.port, type=socket.SOCK_STREAM)
-        family, kind, proto, _, address = infos[0]
-        sock = socket.socket(family, kind, proto)
-        sock.setblocking(False)
+        sock = await self._reached(parent)
         try:
-            await loop.sock_connect(sock, address)
             name = f"[{origin.host}]" if ":" in origin.host else origin.host
             lines = [f"CONNECT {name}:{origin.port} HTTP/1.1", f"Host: {name}:{origin.port}"]
             if parent.authorization:
@@ -117,6 +123,27 @@ class Dialer:
             sock.close()
             raise
         return sock
+
+    async def _reached(self, parent: ParentProxy) -> socket.socket:
+        """A socket to the parent proxy, at the first of its addresses that answers."""
+        loop = asyncio.get_running_loop()
+        failure = OSError(f"the parent proxy {parent.host} has no address")
+        for family, kind, proto, _, address in await loop.getaddrinfo(
+            parent.host, parent.port, type=socket.SOCK_STREAM
+        ):
+            sock = socket.socket(family, kind, proto)
+            sock.setblocking(False)
+            try:
+                await loop.sock_connect(sock, address)
+            except OSError as error:
+                sock.close()
+                failure = OSError(f"the parent proxy {parent.host}:{parent.port}: {error}")
+            except BaseException:
+                sock.close()
+                raise
+            else:
+                return sock
+        raise failure
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:

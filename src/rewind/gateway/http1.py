@@ -5,6 +5,8 @@ httptools does not tell how far into a buffer a message reached, so a request's 
 line, a counted body by its count, and a chunked body line by line (its end is always the end of a line).
 """
 
+from collections.abc import Collection
+
 import httptools
 
 from rewind.model.http import Headers, ResponseHead, header
@@ -23,20 +25,31 @@ class IncomingRequest:
         self.raw_head = raw_head
         self.url = b""
         self.headers: Headers = ()
+        self.headers_complete = False
         self.complete = False
         self.upgrade = False
+        self.keep_alive = False
         self._headers: list[tuple[str, str]] = []
         self._pieces: list[bytes] = []
         self._parser = httptools.HttpRequestParser(self)
         self._feed(raw_head)
         if not self.headers_complete:
             raise BadMessage("the request head is not complete")
-        self.method: str = self._parser.get_method().decode("ascii")
-        self.keep_alive: bool = self._parser.should_keep_alive()
+        if self._parser.get_http_version() not in ("1.0", "1.1"):
+            raise BadMessage("its version is none of HTTP/1")
         length = header(self.headers, "content-length")
+        if self.upgrade and (length not in (None, "0") or header(self.headers, "transfer-encoding")):
+            self._read_past_offer()
+        self.method: str = self._parser.get_method().decode("ascii")
         self._remaining = int(length) if length and not self.complete else None
 
-    headers_complete = False
+    def _read_past_offer(self) -> None:
+        """httptools skips the body of a request that offers another protocol; it is there all the same."""
+        headers, self._headers, self.url = self.headers, [], b""
+        self.headers_complete = self.complete = self.upgrade = False
+        self._parser = httptools.HttpRequestParser(self)
+        self._feed(without_lines(self.raw_head, (b"upgrade",)))
+        self.headers = headers
 
     def on_url(self, url: bytes) -> None:
         self.url += url
@@ -49,6 +62,7 @@ class IncomingRequest:
     def on_headers_complete(self) -> None:
         self.headers_complete = True
         self.headers = tuple(self._headers)
+        self.keep_alive = self._parser.should_keep_alive()  # llhttp forgets it when the message is complete
 
     def on_body(self, body: bytes) -> None:
         self._pieces.append(body)
@@ -103,6 +117,8 @@ class IncomingResponse:
         self._chunked = False
 
     def on_message_begin(self) -> None:
+        if self.complete:
+            raise BadMessage("the upstream sent more than one answer")
         self._reason = ""
         self._headers = []
 
@@ -153,8 +169,9 @@ class IncomingResponse:
         except httptools.HttpParserUpgrade as upgrade:
             self.after_upgrade = data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
-            if not (self._bodiless and self.complete):
+            if not self.complete:
                 raise BadMessage(str(error)) from error
+            self.keep_alive = False  # bytes nobody asked for follow: this connection is out of step
 
     def take_pieces(self) -> list[tuple[bytes, bool]]:
         """Body bytes since the last call, each with whether it ends a transfer chunk (or a read)."""
@@ -175,20 +192,30 @@ class IncomingResponse:
 def find_head_end(buffer: bytearray) -> int:
     """Where the head ends, the blank line included; -1 while it is not all there."""
     end = buffer.find(b"\r\n\r\n")
-    return end + 4 if end >= 0 else -1
+    if end >= 0:
+        return end + 4
+    if b"\n\n" in buffer or b"\n\r\n" in buffer:
+        raise BadMessage("its lines end without a carriage return")  # or we would wait for ever
+    return -1
 
 
 def rewrite_head(raw_head: bytes, target: str, *, drop: frozenset[bytes], host: str | None = None) -> bytes:
     """The same head with another request target, less some hop-by-hop lines; every other line untouched."""
-    request_line, *lines = raw_head[:-4].split(b"\r\n")
+    request_line, *lines = without_lines(raw_head, drop)[:-4].split(b"\r\n")
     method, _, version = request_line.split(b" ", 2)
     kept = [b" ".join((method, target.encode("latin-1"), version))]
     for line in lines:
-        name = line.partition(b":")[0].strip().lower()
-        if name in drop:
-            continue
-        kept.append(b"Host: " + host.encode("latin-1") if name == b"host" and host is not None else line)
+        if host is not None and line[:5].lower() == b"host:":
+            line = b"Host: " + host.encode("latin-1")
+        kept.append(line)
     return b"\r\n".join(kept) + b"\r\n\r\n"
+
+
+def without_lines(raw_head: bytes, names: Collection[bytes]) -> bytes:
+    """The same head less the headers of those names (in lower case)."""
+    first, *lines = raw_head[:-4].split(b"\r\n")
+    kept = [line for line in lines if line.partition(b":")[0].lower() not in names]
+    return b"\r\n".join((first, *kept)) + b"\r\n\r\n"
 
 
 def write_head(head: ResponseHead, headers: Headers) -> bytes:

@@ -1,6 +1,7 @@
 """How the gateway reaches origins, as the user asked for it; read before the agent starts."""
 
 import base64
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -29,8 +30,16 @@ class UpstreamOptions:
     def check(self) -> None:
         """Raise UsageError for what cannot be meant."""
         _ = self.detours, self.parent
-        if self.ca is not None and not self.ca.is_file():
-            raise UsageError(f"The file {self.ca} with certificates is not there.")
+        if self.ca is not None:
+            self._check_ca(self.ca)
+
+    def _check_ca(self, file: Path) -> None:
+        if not file.is_file():
+            raise UsageError(f"The file {file} with certificates is not there.")
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as error:
+            raise UsageError(f"The file {file} holds no certificates that can be read.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class Detour:
     @classmethod
     def parse(cls, rule: str) -> "Detour":
         parts = _split_address(rule)
-        if len(parts) != 4 or not parts[2] or not parts[3].isdigit():
+        if len(parts) != 4 or not parts[2] or not _is_port(parts[3]) or (parts[1] and not _is_port(parts[1])):
             raise UsageError(
                 f"--connect-to {rule!r} is not HOST:PORT:ADDR:PORT.",
                 hint="For example --connect-to api.openai.com:443:127.0.0.1:8443",
@@ -63,17 +72,29 @@ class ParentProxy:
 
     @classmethod
     def parse(cls, url: str) -> "ParentProxy":
-        parts = urlsplit(url if "://" in url else f"http://{url}")
+        hint = "Give one as --upstream-proxy http://host:port."
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            port = parts.port
+        except ValueError:
+            # Its text would repeat the URL, and with it the password.
+            raise UsageError(
+                "The parent proxy is not given as a URL with a host and a port.", hint=hint
+            ) from None
         if parts.scheme != "http" or not parts.hostname:
             raise UsageError(
                 f"The parent proxy {parts.scheme}://{parts.hostname or ''} cannot be used: it must be http://.",
-                hint="Give one as --upstream-proxy http://host:port.",
+                hint=hint,
             )
         credentials = None
         if parts.username is not None:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             credentials = "Basic " + base64.b64encode(pair.encode()).decode()
-        return cls(parts.hostname, parts.port or 80, credentials)
+        return cls(parts.hostname, port or 80, credentials)
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) < 65536
 
 
 def _split_address(text: str) -> list[str]:

@@ -62,7 +62,9 @@ class Relay:
         self._left_early = False
         """Bytes of the body came after the client had gone."""
         self._ended: asyncio.Future[tuple[Ending, str | None]] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self.task = asyncio.get_running_loop().create_task(self._run())
+        """Done when the exchange is written down and its end released."""
+        self._resending: asyncio.Task[None] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -135,7 +137,7 @@ class Relay:
     def upstream_lost(self, error: Exception | None) -> None:
         if self._can_resend():
             self._connection = None
-            self._task = asyncio.get_running_loop().create_task(self._resend())
+            self._resending = asyncio.get_running_loop().create_task(self._resend())
         elif self.response.ends_with_connection():
             self._end(Ending.COMPLETE, None)
         elif self.response.head is None:
@@ -251,10 +253,9 @@ class Relay:
         if not self._ended.done():
             self._ended.set_result((ending, reason))
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """The run is over: keep what came, and let go."""
         self._end(Ending.CLIENT_CLOSED, "the run ended before the answer did")
-        await asyncio.wait([self._task])
 
 
 def _because(error: Exception | None) -> str:

@@ -24,7 +24,7 @@ TLS_GREETING = b"\x16"
 HTTP_METHODS = (b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
 FIRST_WORD_SECONDS = 0.3
 HANDSHAKE_SECONDS = 30.0
-LINGER_SECONDS = 2.0
+LINGER_SECONDS = 1.2
 """How long exchanges under way may take to settle when the run is over."""
 
 
@@ -74,10 +74,13 @@ class Gateway:
             task.add_done_callback(self._tasks.discard)
 
     async def _settle(self) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + LINGER_SECONDS
-        while self._around.busy and loop.time() < deadline:
-            await asyncio.gather(*(connection.stop() for connection in list(self._around.busy)))
+        """Answers whose clients ended with the run are read on for a moment; the rest is kept as far as it came."""
+        if self._around.relays:
+            await asyncio.wait([relay.task for relay in self._around.relays], timeout=LINGER_SECONDS)
+        while self._around.relays:
+            for relay in self._around.relays:
+                relay.stop()
+            await asyncio.wait([relay.task for relay in self._around.relays])
         for task in list(self._tasks):
             task.cancel()
         if self._pool is not None:

@@ -1,9 +1,10 @@
 """Where a request is meant to go, worked out from the door it came through."""
 
+import re
 from urllib.parse import urlsplit
 
 from rewind.gateway.exchange import Origin
-from rewind.gateway.http1 import BadMessage, IncomingRequest, rewrite_head
+from rewind.gateway.http1 import BadMessage, IncomingRequest, rewrite_head, without_lines
 from rewind.model.http import RequestHead, header
 
 BASE_URLS: dict[str, Origin] = {
@@ -24,6 +25,7 @@ BASE_URLS: dict[str, Origin] = {
 # What is said to a proxy is not meant for the origin; h2c is an offer of this one hop.
 HOP_HEADERS = frozenset((b"proxy-connection", b"proxy-authorization", b"http2-settings"))
 
+_ABSOLUTE = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
 
 UNKNOWN_PORT = 0
 """Behind the SNI door the host is known from the handshake, the port only from the ``Host`` header."""
@@ -57,18 +59,18 @@ def aim(incoming: IncomingRequest, fixed: Origin | None, own_port: int) -> tuple
             named = origin_of(header(incoming.headers, "host") or fixed.host, fixed.scheme)
             fixed = Origin(fixed.scheme, fixed.host, named.port)
         return _head(incoming, fixed, _origin_form(url)), incoming.raw_head
-    absolute = url.startswith(("http://", "https://"))
-    parts = urlsplit(url)
-    authority = parts.netloc.rpartition("@")[2] if absolute else header(incoming.headers, "host") or ""
-    origin = origin_of(authority, parts.scheme if absolute else "http")
+    absolute = _ABSOLUTE.match(url)
+    scheme, authority = (
+        (absolute[1].lower(), absolute[2]) if absolute else ("http", header(incoming.headers, "host") or "")
+    )
+    origin = origin_of(authority, scheme)
     target = _origin_form(url)
+    raw = _without_h2c(incoming)
     if origin.port == own_port and origin.host in ("127.0.0.1", "localhost", "::1"):
         origin, target = _base_url(target)
-        raw = rewrite_head(incoming.raw_head, target, drop=HOP_HEADERS, host=_authority(origin))
+        raw = rewrite_head(raw, target, drop=HOP_HEADERS, host=_authority(origin))
     elif absolute:
-        raw = rewrite_head(_without_h2c(incoming.raw_head), target, drop=HOP_HEADERS)
-    else:
-        raw = _without_h2c(incoming.raw_head)
+        raw = rewrite_head(raw, target, drop=HOP_HEADERS)
     return _head(incoming, origin, target), raw
 
 
@@ -88,10 +90,11 @@ def _base_url(url: str) -> tuple[Origin, str]:
 
 
 def _origin_form(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
+    absolute = _ABSOLUTE.match(url)
+    if absolute is None:
         return url
-    parts = urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    rest = url[absolute.end() :]
+    return rest if rest.startswith("/") else f"/{rest}"
 
 
 def _head(incoming: IncomingRequest, origin: Origin, target: str) -> RequestHead:
@@ -105,13 +108,8 @@ def _head(incoming: IncomingRequest, origin: Origin, target: str) -> RequestHead
     )
 
 
-def _without_h2c(raw_head: bytes) -> bytes:
+def _without_h2c(incoming: IncomingRequest) -> bytes:
     """Java offers to switch plain HTTP to HTTP/2; taken up, the rest would be unreadable to us."""
-    if b"h2c" not in raw_head:
-        return raw_head
-    lines = raw_head[:-4].split(b"\r\n")
-    kept = [line for line in lines if line.lower().replace(b" ", b"") != b"upgrade:h2c"]
-    kept = [
-        line for line in kept if not line.lower().startswith((b"http2-settings:", b"connection: upgrade"))
-    ]
-    return b"\r\n".join(kept) + b"\r\n\r\n"
+    if (header(incoming.headers, "upgrade") or "").strip().lower() != "h2c":
+        return incoming.raw_head
+    return without_lines(incoming.raw_head, (b"upgrade", b"http2-settings", b"connection"))

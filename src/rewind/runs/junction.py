@@ -9,6 +9,7 @@ the disk except at the end of an answer: writing happens on the pen's thread, in
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,7 @@ class _Crossing(Passage):
         self._pen = junction.pen
         self._index = junction.pen.next_index() if junction.pen is not None else 0
         self._early = junction.policy.early(head) is not None
+        self._arrived = False
         self._call: Call | None = None
         self._request: HttpRequest | None = None
         self._answer: Answer | None = None
@@ -133,11 +135,13 @@ class _Crossing(Passage):
         return self._early
 
     def arrived(self, body: bytes | None) -> Verdict:
+        self._arrived = True
         self._began_at = self._junction.clock.ticks()
+        note = "the request body was too large to keep" if body is None else None
         if self._early:
             # The answer does not depend on what the request says: understanding it can wait for the pen.
             self._count(identify(self._head).kind)
-            self._write(lambda: self._write_request(self._understand(self._redacted(body)), body))
+            self._write(lambda: self._write_request(self._understand(self._redacted(body)), note))
             return Pass()
         request = self._redacted(body)
         served = self._junction.policy.at_a_glance(request)
@@ -145,7 +149,7 @@ class _Crossing(Passage):
             return self._serve(served)
         call = self._understand(request)
         self._count(call.provider.kind)
-        self._write(lambda: self._write_request(call, body))
+        self._write(lambda: self._write_request(call, note))
         return self._carry(served or self._junction.policy.decide(call), call)
 
     def answer_began(self, head: ResponseHead) -> None:
@@ -163,6 +167,9 @@ class _Crossing(Passage):
         self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
     ) -> None:
         at = self._since_request()
+        if not self._arrived:
+            note = "the exchange ended before the request was complete; its body is not kept"
+            self._write(lambda: self._write_request(self._understand(self._redacted(b"")), note))
         if ending is Ending.NO_ANSWER:
             self._junction.remark(
                 self._head.host, f"gave no answer: {self._junction.redactor.text(reason or '')}"
@@ -235,7 +242,7 @@ class _Crossing(Passage):
         if self._pen is not None:
             self._pen.later(work)
 
-    def _write_request(self, call: Call, body: bytes | None) -> None:
+    def _write_request(self, call: Call, note: str | None) -> None:
         assert self._pen is not None and self._request is not None, "there is something to write"
         request = StepRequest(
             index=self._index,
@@ -245,7 +252,7 @@ class _Crossing(Passage):
             match_key=call.key,
             head=self._request.head,
             model=call.provider.model_of(self._request),
-            note="the request body was too large to keep" if body is None else None,
+            note=note,
         )
         self._pen.writer.request(request, self._request.body)
 
@@ -273,7 +280,13 @@ async def _written(pen: Pen, work: Callable[[], T]) -> T | None:
     """Have this written, and wait until it is; ``None`` when that failed, which the pen keeps in mind."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T | None] = loop.create_future()
-    pen.ask(work, lambda result: loop.call_soon_threadsafe(done.set_result, result))
+
+    def tell(result: T | None) -> None:
+        # Once the gateway has ended nobody waits any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(done.set_result, result)
+
+    pen.ask(work, tell)
     return await done
 
 

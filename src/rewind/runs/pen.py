@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from typing import Any
@@ -43,10 +44,13 @@ class Pen:
     def _write(self) -> None:
         while (item := self._work.get()) is not None:
             work, told = item
-            result = None
-            try:
-                result = work()
-            except Exception as error:  # noqa: BLE001  whatever it is: the agent goes on, and the run's end names it
-                self.failure = self.failure or error
+            result = self._attempt(work)
             if told is not None:
-                told(result)
+                self._attempt(partial(told, result))
+
+    def _attempt(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  whatever it is: the agent goes on, and the run's end names it
+            self.failure = self.failure or error
+            return None
