@@ -19,6 +19,9 @@ MAX_KEPT_BODY = 256 * 1024 * 1024
 MAX_WAITING = 256 * 1024
 """Bytes that may wait behind an unfinished answer before the client is told to slow down."""
 
+LAST_WORD_SECONDS = 1.0
+"""How long a client that is still sending may take to read an answer that came early."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -50,6 +53,10 @@ class ClientConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._body_size = 0
         self._paced: asyncio.Task[None] | None = None
+        self._full = False
+        """The client does not read; told to each relay."""
+        self._advancing = False
+        self._leaving = False
 
     # ── asyncio's side ───────────────────────────────────────────────────────────────────────────────────
 
@@ -57,6 +64,8 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are not subclasses
 
     def data_received(self, data: bytes) -> None:
+        if self._leaving:
+            return
         if self._frames is not None:
             self._frames.client_data(data)
             return
@@ -73,10 +82,12 @@ class ClientConnection(asyncio.Protocol):
             self._paced.cancel()
 
     def pause_writing(self) -> None:
+        self._full = True
         if self._relay is not None:
             self._relay.client_full(True)
 
     def resume_writing(self) -> None:
+        self._full = False
         if self._relay is not None:
             self._relay.client_full(False)
 
@@ -97,7 +108,10 @@ class ClientConnection(asyncio.Protocol):
     def answered(self, *, keep_alive: bool) -> None:
         complete = self._incoming is not None and self._incoming.complete
         self._rest()
-        if not keep_alive or not complete:
+        if not complete:
+            self._leave()
+            return
+        if not keep_alive:
             self.close()
             return
         self.hold_reading(False)
@@ -118,6 +132,9 @@ class ClientConnection(asyncio.Protocol):
 
     def _advance(self) -> None:
         """Read on as far as the bytes reach; what follows an unfinished exchange waits its turn."""
+        if self._advancing:
+            return  # an answer was given at once: the loop below goes on with the next request
+        self._advancing = True
         try:
             while self._transport is not None and self._frames is None:
                 if self._incoming is None:
@@ -135,6 +152,8 @@ class ClientConnection(asyncio.Protocol):
             self._reject(400, "Bad Request", f"not an HTTP/1.1 request: {problem}")
         except UnknownDoor as problem:
             self._reject(404, "Not Found", str(problem))
+        finally:
+            self._advancing = False
 
     def _read_head(self) -> bool:
         while self._buffer[:2] == b"\r\n":  # RFC 9112, section 2.2: a robust server ignores these
@@ -218,6 +237,7 @@ class ClientConnection(asyncio.Protocol):
         relay, relays = Relay(self, self._exchange, self._head, self._around.pool), self._around.relays
         relays.add(relay)
         relay.task.add_done_callback(lambda _task: relays.discard(relay))
+        relay.client_full(self._full)
         relay.send(raw)
         self._relay = relay
 
@@ -250,9 +270,20 @@ class ClientConnection(asyncio.Protocol):
             (("Content-Type", "text/plain"), ("Connection", "close")),
             f"rewind: {text}\n".encode(),
         )
-        self._buffer.clear()
+        if self._relay is not None:
+            self._relay.client_lost()
         self._rest()
-        self.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close, but throw away what still comes: closed at once, the client would lose the answer to a reset."""
+        self._leaving = True
+        self._buffer.clear()
+        if self._transport is not None:
+            self.hold_reading(False)
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            asyncio.get_running_loop().call_later(LAST_WORD_SECONDS, self.close)
 
     def _rest(self) -> None:
         """Ready for the next request."""

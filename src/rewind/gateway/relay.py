@@ -7,6 +7,7 @@ that the step is whole and the connection can be used again.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from rewind.gateway.dial import UpstreamFailed
@@ -21,6 +22,9 @@ DRAIN_SECONDS = 1.0
 
 RESEND_LIMIT = 32 * 1024 * 1024
 """Requests up to this size can be sent again when a kept-alive connection turns out to be dead."""
+
+BACKLOG_LIMIT = 1024 * 1024
+"""Bytes of a request that may wait for the connection; then the client is told to slow down."""
 
 
 class Client(Protocol):
@@ -54,6 +58,8 @@ class Relay:
         self._pool = pool
         self._connection: UpstreamConnection | None = None
         self._backlog: list[bytes] = []
+        self._backlog_size = 0
+        self._client_full = False
         self._sent: list[bytes] | None = []
         self._sent_size = 0
         self._request_complete = False
@@ -62,9 +68,9 @@ class Relay:
         self._left_early = False
         """Bytes of the body came after the client had gone."""
         self._ended: asyncio.Future[tuple[Ending, str | None]] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.get_running_loop().create_task(self._run())
+        self.task = asyncio.get_running_loop().create_task(self._settle())
         """Done when the exchange is written down and its end released."""
-        self._resending: asyncio.Task[None] | None = None
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(pool.acquire))
 
     @property
     def origin(self) -> Origin:
@@ -83,6 +89,9 @@ class Relay:
             self._connection.transport.write(data)
         else:
             self._backlog.append(data)
+            self._backlog_size += len(data)
+            if self._backlog_size > BACKLOG_LIMIT and self._client is not None:
+                self._client.hold_reading(True)
 
     def request_complete(self, *, keep_alive: bool) -> None:
         """No more of the request will come."""
@@ -103,6 +112,7 @@ class Relay:
 
     def client_full(self, full: bool) -> None:
         """The client's socket buffer is full, or has room again."""
+        self._client_full = full
         if self._connection is not None and not self._connection.lost:
             transport = self._connection.transport
             transport.pause_reading() if full else transport.resume_reading()
@@ -111,6 +121,7 @@ class Relay:
 
     def upstream_data(self, data: bytes) -> None:
         if self._ended.done():
+            self.response.keep_alive = False  # nobody asked for this: the connection is out of step
             return
         self._sent = None  # an answer has begun: nothing may be sent twice
         began = self.response.head is None
@@ -136,9 +147,8 @@ class Relay:
 
     def upstream_lost(self, error: Exception | None) -> None:
         if self._can_resend():
-            self._connection = None
-            self._resending = asyncio.get_running_loop().create_task(self._resend())
-        elif self.response.ends_with_connection():
+            self._resend()
+        elif self.response.ends_with_connection() and not isinstance(error, ConnectionError):
             self._end(Ending.COMPLETE, None)
         elif self.response.head is None:
             self._end(
@@ -153,21 +163,19 @@ class Relay:
 
     # ── the road ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _run(self) -> None:
+    async def _dial(self, way: Callable[[Origin], Awaitable[UpstreamConnection]]) -> None:
+        """Nobody waits for this: an exchange may end while its origin is still being dialled."""
         try:
-            self._attach(await self._pool.acquire(self.origin))
+            self._attach(await way(self.origin))
         except UpstreamFailed as failure:
             self._end(Ending.NO_ANSWER, str(failure))
-        await self._settle()
 
-    async def _resend(self) -> None:
+    def _resend(self) -> None:
         """The kept-alive connection had been closed by the other end: the request goes out again on a new one."""
         assert self._sent is not None, "only requests that were kept are sent again"
+        self._connection = None
         self._backlog, self._sent = self._sent, None
-        try:
-            self._attach(await self._pool.fresh(self.origin))
-        except UpstreamFailed as failure:
-            self._end(Ending.NO_ANSWER, str(failure))
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(self._pool.fresh))
 
     def _attach(self, connection: UpstreamConnection) -> None:
         if self._ended.done():
@@ -177,8 +185,12 @@ class Relay:
         connection.carrier = self
         if connection.absolute_form is not None and self._backlog:
             self._backlog[0] = self._for_parent(self._backlog[0], connection.absolute_form.authorization)
+        if self._backlog_size > BACKLOG_LIMIT and self._client is not None:
+            self._client.hold_reading(False)
         connection.transport.write(b"".join(self._backlog))
-        self._backlog = []
+        self._backlog, self._backlog_size = [], 0
+        if self._client_full:
+            connection.transport.pause_reading()
 
     def _for_parent(self, raw_head: bytes, authorization: str | None) -> bytes:
         """The request line a parent proxy wants for plain HTTP."""
@@ -201,10 +213,12 @@ class Relay:
             ending is Ending.COMPLETE
             and self.response.complete
             and self.response.keep_alive
+            and self.response.after_upgrade is None
             and self._request_complete
             and self._client_keep_alive
         )
-        connection = self._connection
+        # Let go of it before the client is written to: a full client must not pause what another may use next.
+        connection, self._connection = self._connection, None
         if connection is not None:
             if reusable and not connection.lost:
                 self._pool.release(connection)
@@ -244,7 +258,6 @@ class Relay:
             self._connection is not None
             and self._connection.used
             and self._sent is not None
-            and self._request_complete
             and self._client is not None
             and not self._ended.done()
         )

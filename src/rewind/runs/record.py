@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rewind.capture.redact import Redactor
 from rewind.capture.secrets import Secrets, credential_variables
-from rewind.errors import EnvironmentProblem
+from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindError
 from rewind.gateway.authority import Authority
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
@@ -91,7 +91,7 @@ def record(options: RecordOptions) -> RecordResult:
                     options.home, start.id, environ, port=port, authority=authority, rules=rules
                 )
             )
-        except EnvironmentProblem as problem:
+        except (EnvironmentProblem, DamagedStore, NewerStore) as problem:
             return _run_unrecorded(options, environ, problem)
         pen = Pen(writer)
         outputs = Outputs(pen, redactor)
