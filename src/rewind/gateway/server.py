@@ -174,7 +174,8 @@ class Gateway:
 
     async def _tunnel(self, sock: socket.socket, origin: Origin, *, established: bool = False) -> None:
         assert self._pool is not None, "an offline junction tunnels nothing"
-        far = TunnelEnd()
+        near, far = TunnelEnd(), TunnelEnd()
+        near.join(far)  # before it is connected: a server may speak first
         try:
             await self._pool.dialer.open(origin, far, tunnel=True)
         except UpstreamFailed as failure:
@@ -183,11 +184,13 @@ class Gateway:
             else:
                 await _turn_away(sock, "502 Bad Gateway", str(failure))
             return
-        if not established:
-            await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
-        near = TunnelEnd()
-        near.join(far)
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: near, sock)
+        try:
+            if not established:
+                await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: near, sock)
+        except OSError:
+            far.close()  # the client went away meanwhile
+            raise
 
 
 class _SniConnection(ClientConnection):

@@ -11,6 +11,7 @@ class TunnelEnd(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._other: TunnelEnd | None = None
         self._early: list[bytes] = []
+        self._finished = False
         self._over = False
 
     def join(self, other: "TunnelEnd") -> None:
@@ -23,6 +24,8 @@ class TunnelEnd(asyncio.Protocol):
             self._transport.write(data)
         if self._over:
             self._transport.close()
+        elif self._finished:
+            self._transport.write_eof()
 
     def data_received(self, data: bytes) -> None:
         assert self._other is not None, "joined before it is read"
@@ -33,6 +36,23 @@ class TunnelEnd(asyncio.Protocol):
             self._early.append(data)
         else:
             self._transport.write(data)
+
+    def eof_received(self) -> bool:
+        """This side has said all; it may still be listening."""
+        assert self._other is not None, "joined before it is read"
+        self._other.finish()
+        return True
+
+    def finish(self) -> None:
+        """Nothing more will be sent from here."""
+        self._finished = True
+        if self._transport is None:
+            return
+        if self._other is not None and self._other._finished:
+            self.close()
+            self._other.close()
+        else:
+            self._transport.write_eof()
 
     def close(self) -> None:
         self._over = True

@@ -50,25 +50,38 @@ class Junction:
     answer_of: Callable[[Step], HttpResponse | None] | None = None
     """The recorded answer of a step, with its bytes."""
     live_hosts: HostRules = HostRules(())
-    """Hosts that may be reached although they are not on tape."""
+    """Hosts that are always asked themselves, on tape or not."""
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
 
     def route(self, host: str, port: int) -> Route:
+        if self.live_hosts.records(host):
+            return Route.TUNNEL
         if self.rules.records(host):
             return Route.INTERCEPT
-        if self.online or self.live_hosts.records(host):
+        if self.online:
             return Route.TUNNEL
         self.tally.remark(f"{host}:{port}", "was not recorded, and a replay stays offline: refused")
         return Route.REFUSE
 
     def begin(self, head: RequestHead) -> Exchange:
+        try:
+            return self._begin(head)
+        except Exception as error:
+            if not self.online:
+                raise
+            self.remark("a bug in Rewind", f"a step was not kept: {error!r}")
+            return Passage()
+
+    def _begin(self, head: RequestHead) -> Exchange:
         self.redactor.secrets.learn(head)
+        if self.live_hosts.records(head.host):
+            return Passage()
         if head.scheme == "https" or self.rules.records(head.host) or looks_like_llm(head):
             crossing = _Crossing(self, head)
             return Shield(crossing, self.remark) if self.online else crossing
-        if self.online or self.live_hosts.records(head.host):
+        if self.online:
             return Passage()
         self.tally.remark(head.origin, "was not recorded, and a replay stays offline: refused")
         return _Refused(f"{head.origin} is not on tape, and a replay stays offline")
