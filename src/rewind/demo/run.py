@@ -28,6 +28,7 @@ def run_demo(home: Path, say: Callable[[str], None]) -> int:
     say("The provider is gone now. Replaying the good run:")
     result = replay(ReplayOptions(session=Library(home).find(good.session_id), home=home))
     exact = result.output == "identical" and result.played == result.total and not result.misses
+    worked = good.exit_code == 0 and bad.exit_code == 0
     say(
         f"{result.played}/{result.total} steps replayed · {result.network_calls} network calls · output {result.output}"
     )
@@ -44,6 +45,8 @@ def run_demo(home: Path, say: Callable[[str], None]) -> int:
         "rewind list",
     ):
         say(f"  {command}")
+    if not worked:
+        return ExitCode.AGENT_FAILED
     return ExitCode.OK if exact else ExitCode.DIFFERENT
 
 

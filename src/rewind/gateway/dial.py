@@ -32,6 +32,14 @@ def _excepts(entry: str, host: str) -> bool:
         return entry == "*" or (bool(name) and (host == name or host.endswith("." + name)))
 
 
+def _is_this_machine(host: str) -> bool:
+    """No proxy elsewhere could reach it: clients that obey no variables never ask theirs for it either."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 class Dialer:
     """Opens connections to origins, and counts them."""
 
@@ -52,7 +60,11 @@ class Dialer:
         if self._fixed_proxy is not None:
             return self._fixed_proxy
         url = self._environ.get(f"{origin.scheme}_proxy") or self._environ.get("all_proxy")
-        if not url or excepted(origin.host, self._environ.get("no_proxy", "")):
+        if (
+            not url
+            or _is_this_machine(origin.host)
+            or excepted(origin.host, self._environ.get("no_proxy", ""))
+        ):
             return None
         return ParentProxy.parse(url)
 

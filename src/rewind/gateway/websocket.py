@@ -28,6 +28,8 @@ class Wire(Protocol):
 
     def close(self) -> None: ...
 
+    def hold_reading(self, held: bool) -> None: ...
+
 
 class FrameLog:
     """Reads both directions of a WebSocket without touching them."""
@@ -122,7 +124,7 @@ class FrameRelay:
         self._finish(Ending.CLIENT_CLOSED, "the agent hung up")
 
     def upstream_full(self, full: bool) -> None:
-        """WebSocket frames are small; the transport's own buffer is enough."""
+        self._wire.hold_reading(full)
 
     def _finish(self, ending: Ending, reason: str) -> None:
         if self._log is None:
@@ -148,7 +150,6 @@ class FramePlayer:
         self._wire = wire
         self._exchange = exchange
         self._pace = play.pace
-        self._ending = play.ending
         self._reader = FrameReader(SERVER, state=OPEN, max_size=None)
         self._script = [json.loads(line) for line in play.response.body.splitlines()]
         self._arrived: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -160,7 +161,9 @@ class FramePlayer:
         self._reader.data_to_send()
         for frame in self._reader.events_received():
             op = frame.opcode.name.lower()  # type: ignore[union-attr]  # on this side events are frames
-            if op in DATA_FRAMES or op == "close":
+            if op == "ping":
+                self._wire.write(_pong(bytes(frame.data)))  # type: ignore[union-attr]
+            elif op in DATA_FRAMES or op == "close":
                 self._arrived.put_nowait({"op": op, "data": bytes(frame.data)})  # type: ignore[union-attr]
 
     def client_lost(self) -> None:
@@ -178,7 +181,7 @@ class FramePlayer:
                 if entry["op"] != "close" and not self._agrees(entry, sent):
                     self._exchange.missed(f"frame {number} of the WebSocket is not the one that was recorded")
                     break
-            else:
+            elif entry["op"] != "pong":  # pings are answered when they come
                 if self._pace:
                     await asyncio.sleep(max(0, entry["at"] - before) / 1_000_000 * self._pace)
                 self._wire.write(_frame(entry))
@@ -201,6 +204,12 @@ def _frame(entry: dict[str, Any]) -> bytes:
     from websockets.frames import Frame, Opcode
 
     return Frame(Opcode[entry["op"].upper()], _payload(entry), entry["fin"]).serialize(mask=False)
+
+
+def _pong(data: bytes) -> bytes:
+    from websockets.frames import Frame, Opcode
+
+    return Frame(Opcode.PONG, data).serialize(mask=False)
 
 
 def _handshake(response: HttpResponse, request_key: str) -> bytes:

@@ -4,9 +4,11 @@ A terminal stays a terminal: when ours is one, the child gets one too. Standard 
 as it is; only a pipe has to be pumped, because what it held is needed again for a replay.
 """
 
+import atexit
 import contextlib
 import fcntl
 import os
+import select
 import shutil
 import signal
 import stat
@@ -14,7 +16,7 @@ import subprocess
 import termios
 import threading
 import tty
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -27,14 +29,24 @@ Tee = Callable[[Stream, bytes], None]
 LAST_OUTPUT_SECONDS = 1.0
 """How long output is awaited after the child ended; a daemon it left behind may hold the pipe open."""
 
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+FORWARDED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+)
 
 
-def check_command(command: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Raise when there is nothing that could be run."""
+def check_command(command: Sequence[str], environ: Mapping[str, str], cwd: str | None = None) -> None:
+    """Raise when there is nothing that could be run (in that folder)."""
     if not command:
         raise UsageError("There is no command to run.", hint="rewind record -- python my_agent.py")
-    if shutil.which(command[0], path=environ.get("PATH")) is None:
+    named_by_path = os.path.dirname(command[0])  # noqa: PTH120  as the system sees it: "./agent" has one
+    program = os.path.join(cwd or "", command[0]) if named_by_path else command[0]  # noqa: PTH118
+    if shutil.which(program, path=environ.get("PATH")) is None:
         raise CommandNotFound(
             f"The command {command[0]!r} was not found or cannot be executed.",
             hint="Check its spelling and the PATH.",
@@ -69,11 +81,15 @@ class Child:
         """``stdin`` given: those bytes, in place of our own standard input."""
         self._tee = tee
         self._cwd = cwd
-        self._pumps: list[threading.Thread] = []
+        self._pumps: dict[Stream, threading.Thread] = {}
+        self._showing: set[Stream] = set()
+        """Streams whose pump has bytes in its hands."""
         self._given = stdin
         self._kind = "given" if stdin is not None else stdin_kind()
         self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0
         self._terminal: int | None = None
+        self._own_terminal: list[Any] = []
+        """How our terminal was set before it became a mere wire to the child's."""
         self._code: int | None = None
         self._handlers: dict[int, Any] = {}
         self._catch_signals()
@@ -99,11 +115,13 @@ class Child:
         """Its exit code as a shell would show it, once it and its output have ended. May be asked again."""
         if self._code is not None:
             return self._code
-        with self._raw_terminal():
-            code = self._process.wait()
+        code = self._process.wait()
+        self._restore_terminal()
         self._restore_signals()
-        for pump in self._pumps:
+        for name, pump in self._pumps.items():
             pump.join(LAST_OUTPUT_SECONDS)
+            while name in self._showing and pump.is_alive():
+                pump.join(LAST_OUTPUT_SECONDS)  # our reader is slow; what the agent has said must not be lost
         if self._kind == "file":
             self._tee("stdin", self._file_read())
         self._code = 128 - code if code < 0 else code
@@ -132,9 +150,9 @@ class Child:
                 stderr=targets["stderr"],
             )
         except OSError as error:
-            raise CommandNotFound(
-                f"The command {command[0]!r} could not be started: {error.strerror}."
-            ) from error
+            for reading, _, _ in ends:
+                os.close(reading)
+            raise _not_started(command, error) from error
         finally:
             for writing in targets.values():
                 os.close(writing)
@@ -147,18 +165,25 @@ class Child:
     def _spawn_in_terminal(self, command: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
         master, slave = os.openpty()
         _copy_window_size(1, slave)
-        process = subprocess.Popen(
-            command,
-            env=env,
-            cwd=self._cwd,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave if os.isatty(2) else None,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # safe: no other thread runs yet
-        )
-        os.close(slave)
+        try:
+            process = subprocess.Popen(
+                command,
+                env=env,
+                cwd=self._cwd,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave if os.isatty(2) else None,
+                start_new_session=True,
+                # Takes no lock, so it does not matter what other threads were doing.
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
+        except OSError as error:
+            os.close(master)
+            raise _not_started(command, error) from error
+        finally:
+            os.close(slave)
         self._terminal = master
+        self._hand_over_terminal()
         self._pump(self._copy_out, master, 1, "stdout")
         threading.Thread(target=self._copy_in, args=(os.dup(master),), daemon=True).start()
         return process
@@ -166,7 +191,7 @@ class Child:
     def _pump(self, target: Callable[[int, int, Stream], None], reading: int, fd: int, name: Stream) -> None:
         pump = threading.Thread(target=target, args=(reading, fd, name), name=f"rewind-{name}", daemon=True)
         pump.start()
-        self._pumps.append(pump)
+        self._pumps[name] = pump
 
     def _feed(self, writing: int) -> None:
         target = self._copy_given if self._kind == "given" else self._copy_in
@@ -176,10 +201,12 @@ class Child:
         """From the child to our own stream, then to the tee."""
         try:
             while data := _read(reading):
+                self._showing.add(name)
                 _write_all(fd, data)
                 self._tee(name, data)
-        except BrokenPipeError:
-            pass  # our reader left: closing the pipe lets the child feel it, as it would without us
+                self._showing.discard(name)
+        except OSError:
+            pass  # our reader left, or its disk is full: closing the pipe lets the child feel it
         finally:
             os.close(reading)
 
@@ -206,16 +233,20 @@ class Child:
     def _file_read(self) -> bytes:
         """What the child read of the file on standard input: the descriptor's position is shared."""
         end = os.lseek(0, 0, os.SEEK_CUR)
-        return os.pread(0, end - self._file_start, self._file_start)
+        try:
+            return os.pread(0, max(0, end - self._file_start), self._file_start)
+        except OSError:
+            return b""  # a file that was opened for writing only
 
     def _catch_signals(self) -> None:
         """From before it starts until it has ended: signals are for the child.
 
-        Ctrl-C reaches it from the terminal itself; we wait for what it does.
+        One that is ignored (``nohup``, a background job) stays ignored, for the child inherits that.
         """
         if threading.current_thread() is threading.main_thread():
-            self._handlers = {number: signal.signal(number, self._forward) for number in FORWARDED}
-            self._handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+            for number in FORWARDED:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._handlers[number] = signal.signal(number, self._forward)
 
     def _restore_signals(self) -> None:
         for number, handler in self._handlers.items():
@@ -226,22 +257,39 @@ class Child:
             if self._terminal is not None:
                 _copy_window_size(1, self._terminal)
             return
+        if number in (signal.SIGINT, signal.SIGQUIT) and self._terminal is None and _in_foreground():
+            return  # Ctrl-C, Ctrl-\: the terminal has told the child as well, and we wait for what it does
         process = getattr(self, "_process", None)
         if process is not None:
             process.send_signal(number)
 
-    @contextlib.contextmanager
-    def _raw_terminal(self) -> Iterator[None]:
-        """Our terminal hands every key to the child's."""
-        if self._terminal is None:
-            yield
-            return
-        saved = termios.tcgetattr(0)
-        try:
-            tty.setraw(0)
-            yield
-        finally:
-            termios.tcsetattr(0, termios.TCSADRAIN, saved)
+    def _hand_over_terminal(self) -> None:
+        """From now on our terminal hands every key to the child's, which echoes and interrupts by itself."""
+        self._own_terminal = termios.tcgetattr(0)
+        atexit.register(self._restore_terminal)
+        tty.setraw(0, termios.TCSADRAIN)
+
+    def _restore_terminal(self) -> None:
+        if self._own_terminal:
+            termios.tcsetattr(0, termios.TCSADRAIN, self._own_terminal)
+            self._own_terminal = []
+            atexit.unregister(self._restore_terminal)
+
+
+def _not_started(command: Sequence[str], error: OSError) -> CommandNotFound:
+    return CommandNotFound(f"The command {command[0]!r} could not be started: {error.strerror}.")
+
+
+def _in_foreground() -> bool:
+    """Whether a Ctrl-C at our terminal reaches our whole process group."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False  # we have none
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
 
 
 def _own_fd(process: "subprocess.Popen[bytes]") -> int:
@@ -253,16 +301,22 @@ def _own_fd(process: "subprocess.Popen[bytes]") -> int:
 
 
 def _read(fd: int) -> bytes:
-    try:
-        return os.read(fd, 65536)
-    except OSError:
-        return b""  # a terminal whose other end closed says EIO
+    while True:
+        try:
+            return os.read(fd, 65536)
+        except BlockingIOError:
+            select.select([fd], [], [])  # whoever shares this descriptor has made it non-blocking
+        except OSError:
+            return b""  # a terminal whose other end closed says EIO
 
 
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            select.select([], [fd], [])
 
 
 def _copy_window_size(source: int, target: int) -> None:

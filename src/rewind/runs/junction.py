@@ -56,11 +56,9 @@ class Junction:
     tally: Tally = field(default_factory=Tally)
 
     def route(self, host: str, port: int) -> Route:
-        if self.live_hosts.records(host):
-            return Route.TUNNEL
         if self.rules.records(host):
             return Route.INTERCEPT
-        if self.online:
+        if self.online or self.live_hosts.records(host):
             return Route.TUNNEL
         self.tally.remark(f"{host}:{port}", "was not recorded, and a replay stays offline: refused")
         return Route.REFUSE
@@ -156,11 +154,11 @@ class _Crossing(Passage):
             self._count(identify(self._head).kind)
             self._write(lambda: self._write_request(self._understand(self._redacted(body)), note))
             return Pass()
-        request = self._redacted(body)
-        served = self._junction.policy.at_a_glance(request)
+        # As it came: a request that equals a recorded one to the byte has nothing in it that would be redacted.
+        served = self._junction.policy.at_a_glance(HttpRequest(head=self._head, body=body or b""))
         if served is not None and self._pen is None:
             return self._serve(served)
-        call = self._understand(request)
+        call = self._understand(self._redacted(body))
         self._count(call.provider.kind)
         self._write(lambda: self._write_request(call, note))
         return self._carry(served or self._junction.policy.decide(call), call)

@@ -185,9 +185,7 @@ def session_start(
     )
 
 
-def _run_unrecorded(
-    options: RecordOptions, environ: dict[str, str], problem: RewindError
-) -> RecordResult:
+def _run_unrecorded(options: RecordOptions, environ: dict[str, str], problem: RewindError) -> RecordResult:
     """The store cannot be used; the agent must not suffer for it."""
     if options.announce is not None:
         options.announce(f"Not recording: {problem.message}")

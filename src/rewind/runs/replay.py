@@ -86,8 +86,8 @@ def replay(options: ReplayOptions) -> ReplayResult:
     start = session.start
     command = options.command or start.command
     environ = {**_remembered(start), **os.environ}
-    check_command(command, environ)
     cwd = None if options.command else _folder_of(start)
+    check_command(command, environ, cwd)
     rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
     redactor = Redactor(Secrets.from_environment(os.environ))
     redactor.secrets.add(DUMMY_KEY)

@@ -204,8 +204,10 @@ def _decode_recipe(data: bytes, names: tuple[bytes, ...]) -> Recipe:
     return Recipe(body, None if base == _NO_BASE else base, spans, fresh)
 
 
-def decode_payload(header: Header, table: Table, data: bytes) -> dict[bytes, bytes]:
-    """The chunks by name, each one hashed. Raises BadFrame.
+def decode_payload(
+    header: Header, table: Table, data: bytes, decompressor: zstandard.ZstdDecompressor
+) -> dict[bytes, bytes]:
+    """The chunks by name, each one hashed. Raises BadFrame. A decompressor costs as much to make as to use.
 
     A declared size beyond ours is refused before unpacking: ``max_output_size`` does not hold against it.
     """
@@ -214,7 +216,7 @@ def decode_payload(header: Header, table: Table, data: bytes) -> dict[bytes, byt
     try:
         if zstandard.get_frame_parameters(data).content_size != header.raw_size:
             raise BadFrame("its payload declares another size")
-        raw = zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+        raw = decompressor.decompress(data, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise BadFrame(f"its payload cannot be unpacked ({error})") from error
     if len(raw) != header.raw_size:

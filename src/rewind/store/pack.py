@@ -147,6 +147,7 @@ class PackReader:
         self._index = Index()
         self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
         self._cached = 0
+        self._decompressor = zstandard.ZstdDecompressor()
         self._recipes = Expander(self._index.frames)
 
     def close(self) -> None:
@@ -262,7 +263,9 @@ class PackReader:
             return chunks
         header = frame.header
         start = frame.offset + frames.HEADER_SIZE + header.table_size
-        chunks = frames.decode_payload(header, frame.table, read_at(self._fd, header.packed_size, start))
+        chunks = frames.decode_payload(
+            header, frame.table, read_at(self._fd, header.packed_size, start), self._decompressor
+        )
         self._cache[frame.offset] = chunks
         self._cached += header.raw_size
         while self._cached > _CACHE and len(self._cache) > 1:

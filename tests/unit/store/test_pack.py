@@ -38,7 +38,8 @@ def frame_with_payload(payload: bytes, *, raw_size: int = len(CHUNK)) -> bytes:
 def unpack(frame: bytes) -> dict[bytes, bytes]:
     header = decode_header(frame)
     start = frames.HEADER_SIZE + header.table_size
-    return decode_payload(header, decode_table(header, frame[frames.HEADER_SIZE : start]), frame[start:])
+    table = decode_table(header, frame[frames.HEADER_SIZE : start])
+    return decode_payload(header, table, frame[start:], zstandard.ZstdDecompressor())
 
 
 def test_a_frame_gives_back_its_chunks() -> None:
