@@ -117,10 +117,10 @@ class ClientConnection(asyncio.Protocol):
         self.hold_reading(False)
         self._advance()
 
-    def drop(self, *, reset: bool) -> None:
+    def drop(self, *, at_once: bool) -> None:
         self._rest()
         if self._transport is not None:
-            self._transport.abort() if reset else self._transport.close()
+            self._transport.abort() if at_once else self._transport.close()
 
     def upgraded(self, relay: Relay, connection: UpstreamConnection, first: bytes) -> None:
         self._frames = FrameRelay(self, relay, connection, first)
@@ -213,7 +213,7 @@ class ClientConnection(asyncio.Protocol):
         assert self._incoming is not None, "a request is waiting for its answer"
         match verdict:
             case Play(response=None):
-                self.drop(reset=True)
+                self.drop(at_once=True)
             case Play(response=response) if response is not None and response.head.status == 101:
                 self._play_frames(verdict)
             case Play(pace=0.0):

@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 
 from rewind.errors import UsageError
 from rewind.gateway.exchange import Origin
-from rewind.gateway.options import ParentProxy, UpstreamOptions
+from rewind.gateway.options import ParentProxy, UpstreamOptions, proxy_variable
 
 DIAL_TIMEOUT = 30.0
 
@@ -59,7 +59,7 @@ class Dialer:
             return None
         if self._fixed_proxy is not None:
             return self._fixed_proxy
-        url = self._environ.get(f"{origin.scheme}_proxy") or self._environ.get("all_proxy")
+        url = proxy_variable(origin.scheme, self._environ)
         if (
             not url
             or _is_this_machine(origin.host)

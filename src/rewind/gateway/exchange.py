@@ -103,6 +103,11 @@ class Junction(Protocol):
         """For a CONNECT, before anything is dialled."""
         ...
 
+    @property
+    def forwards_everything(self) -> bool:
+        """True when a connection to an origin will be wanted for sure, so that it may be warmed."""
+        ...
+
     def begin(self, head: RequestHead) -> Exchange:
         """A request's head has come."""
         ...

@@ -2,6 +2,7 @@
 
 import base64
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -27,9 +28,14 @@ class UpstreamOptions:
     def parent(self) -> "ParentProxy | None":
         return ParentProxy.parse(self.proxy) if self.proxy else None
 
-    def check(self) -> None:
-        """Raise UsageError for what cannot be meant."""
+    def check(self, environ: Mapping[str, str]) -> None:
+        """Raise UsageError for what cannot be meant, the user's own proxy variables included."""
         _ = self.detours, self.parent
+        if self.proxy is None:
+            for scheme in ("https", "http"):
+                url = proxy_variable(scheme, environ)
+                if url:
+                    ParentProxy.parse(url)
         if self.ca is not None:
             self._check_ca(self.ca)
 
@@ -40,6 +46,12 @@ class UpstreamOptions:
             ssl.create_default_context(cafile=file)
         except OSError as error:
             raise UsageError(f"The file {file} holds no certificates that can be read.") from error
+
+
+def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str | None:
+    """What the user's variables say about the proxy for that scheme; either spelling counts."""
+    lowered = {name.lower(): value for name, value in environ.items()}
+    return lowered.get(f"{scheme}_proxy") or lowered.get("all_proxy")
 
 
 @dataclass(frozen=True, slots=True)

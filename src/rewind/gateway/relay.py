@@ -38,7 +38,7 @@ class Client(Protocol):
         """The answer went out whole."""
         ...
 
-    def drop(self, *, reset: bool) -> None:
+    def drop(self, *, at_once: bool) -> None:
         """The answer breaks off here."""
         ...
 
@@ -233,7 +233,7 @@ class Relay:
         if ending is Ending.COMPLETE:
             client.answered(keep_alive=reusable)
         else:
-            client.drop(reset=ending is Ending.NO_ANSWER)
+            client.drop(at_once=ending is Ending.NO_ANSWER)
 
     def _show(self, data: bytes) -> None:
         if self._client is not None:

@@ -98,7 +98,7 @@ class Gateway:
                 await self._plain(sock, None)
             else:
                 sock.close()
-        except BadMessage as problem:
+        except (BadMessage, ValueError) as problem:  # ValueError: a host name that no certificate could carry
             self._junction.remark("a client", f"did not speak HTTP: {problem}")
             sock.close()
         except (ConnectionError, TimeoutError, BrokenPipeError):
@@ -122,7 +122,7 @@ class Gateway:
             case Route.TUNNEL:
                 await self._tunnel_or_plain(sock, origin)
             case Route.INTERCEPT:
-                if self._pool is not None:
+                if self._pool is not None and self._junction.forwards_everything:
                     self._pool.warm(origin)
                 await loop.sock_sendall(sock, ESTABLISHED)
                 first = await _peek(sock)

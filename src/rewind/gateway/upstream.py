@@ -79,6 +79,7 @@ class Pool:
         """Start a connection now, because a request is about to want it."""
         if not self._idle[origin] and not self._warming[origin]:
             task = asyncio.get_running_loop().create_task(self.fresh(origin))
+            task.add_done_callback(_look_at)
             self._warming[origin].append(task)
 
     async def acquire(self, origin: Origin) -> UpstreamConnection:
@@ -95,6 +96,7 @@ class Pool:
             return connection
         if self._warming[origin]:
             connection = await self._warming[origin].pop()
+            connection.used = True  # it may have waited so long that the other end has left
             if not connection.lost:
                 return connection
         return await self.fresh(origin)
@@ -127,6 +129,12 @@ class Pool:
                 task.cancel()
         self._idle.clear()
         self._warming.clear()
+
+
+def _look_at(task: "asyncio.Task[UpstreamConnection]") -> None:
+    """A warmed connection that failed is told by whoever wants it next; nobody else has to hear of it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _close_warmed(task: "asyncio.Task[UpstreamConnection]") -> None:

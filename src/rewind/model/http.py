@@ -11,7 +11,10 @@ Headers = tuple[tuple[str, str], ...]
 def header(headers: Headers, name: str) -> str | None:
     """The first value of that header, whatever its spelling."""
     wanted = name.lower()
-    return next((value for key, value in headers if key.lower() == wanted), None)
+    for key, value in headers:  # a plain loop: this is asked several times for every request
+        if key.lower() == wanted:
+            return value
+    return None
 
 
 def without_headers(headers: Headers, names: Iterable[str]) -> Headers:

@@ -22,6 +22,7 @@ from rewind.model.clock import Clock
 from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
+from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
 from rewind.runs.answer import Answer
@@ -54,6 +55,10 @@ class Junction:
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
+
+    @property
+    def forwards_everything(self) -> bool:
+        return isinstance(self.policy, RecordAll)
 
     def route(self, host: str, port: int) -> Route:
         if self.rules.records(host):

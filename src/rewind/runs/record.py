@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rewind.capture.redact import Redactor
 from rewind.capture.secrets import Secrets, credential_variables
-from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindError
+from rewind.errors import CommandNotFound, DamagedStore, EnvironmentProblem, NewerStore, RewindError
 from rewind.gateway.authority import Authority
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
@@ -28,6 +28,7 @@ from rewind.runs.outputs import Outputs
 from rewind.runs.pen import Pen
 from rewind.runs.surroundings import agent_environment
 from rewind.runs.tally import Tally
+from rewind.store.files import prepare_home
 from rewind.store.writer import SessionWriter
 from rewind.version import __version__
 
@@ -76,7 +77,7 @@ def record(options: RecordOptions) -> RecordResult:
     """Run the command and record it. The agent runs even when nothing can be kept."""
     environ = {**os.environ, **options.variables}
     check_command(options.command, environ)
-    options.upstream.check()
+    options.upstream.check(environ)
     hosts = (*options.hosts, *hosts_from_environment(environ))
     rules = HostRules((*LLM_HOSTS, *hosts), options.all_hosts)
     authority = Authority.create(rules)
@@ -84,19 +85,25 @@ def record(options: RecordOptions) -> RecordResult:
     start = session_start(options, environ, hosts, redactor)
     with closing(listen(options.port)) as listener, ExitStack() as files:
         try:
-            writer = SessionWriter.create(options.home, start, durable=options.durable)
+            prepare_home(options.home)
             port = listener.getsockname()[1]
             variables = files.enter_context(
                 agent_environment(
                     options.home, start.id, environ, port=port, authority=authority, rules=rules
                 )
             )
+            writer = SessionWriter.create(options.home, start, durable=options.durable)
         except (EnvironmentProblem, DamagedStore, NewerStore) as problem:
             return _run_unrecorded(options, environ, problem)
         pen = Pen(writer)
         outputs = Outputs(pen, redactor)
         tally = Tally()
-        child = Child(options.command, variables, outputs.tee)
+        try:
+            child = Child(options.command, variables, outputs.tee)
+        except CommandNotFound:
+            pen.close()
+            writer.abandon()
+            raise
         if not child.ended_within(BRIEF_SECONDS) or _somebody_waits(listener):
             _serve_until_it_ends(child, options, environ, listener, authority, rules, redactor, pen, tally)
         code = child.wait()

@@ -93,7 +93,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
     redactor.secrets.add(DUMMY_KEY)
     online = options.on_miss == "live"
     live_hosts = HostRules(options.live_hosts)
-    dialer = Dialer(options.upstream, os.environ) if online or options.live_hosts else None
+    dialer = _dialer(options) if online or options.live_hosts else None
     kept = _Kept(options, command, redactor) if online else None
     printed: list[bytes] = []
 
@@ -138,9 +138,10 @@ def replay(options: ReplayOptions) -> ReplayResult:
             offline=not online,
             live_hosts=options.live_hosts,
         ) as variables:
+            child = Child(command, variables, tee, stdin=reader.output("stdin"), cwd=cwd)
+            reader.pack().index()  # while the agent is starting up; its first call would wait for it
             gateway = BackgroundGateway(listener, junction, authority, dialer)
             gateway.start()
-            child = Child(command, variables, tee, stdin=reader.output("stdin"), cwd=cwd)
             bystander = Bystander(child.pid)
             code = child.wait()
             gateway.stop()
@@ -167,6 +168,11 @@ def replay(options: ReplayOptions) -> ReplayResult:
         remarks=tally.remarks,
         kept_as=kept.id if kept is not None else None,
     )
+
+
+def _dialer(options: ReplayOptions) -> Dialer:
+    options.upstream.check(os.environ)
+    return Dialer(options.upstream, os.environ)
 
 
 class _Kept:

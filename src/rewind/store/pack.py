@@ -222,10 +222,9 @@ class PackReader:
         """The same in pieces. All of them are checked before any is given."""
         if blob == NO_BYTES:
             return []
-        name = _digest(blob)
-        if not self.has(blob):
+        name, index = _digest(blob), self._index
+        if name not in index.chunks and name not in index.recipes:
             self.index()
-        index = self._index
         problems: list[str] = []
         for frame in index.chunks.get(name, ()):
             try:

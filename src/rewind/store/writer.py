@@ -197,6 +197,11 @@ class SessionWriter:
                 break
         return blobs
 
+    def abandon(self) -> None:
+        """The session never began: nothing of it stays."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def close(self) -> None:
         """Let go of the files, as if the process had died: without ``end`` before, the session is interrupted."""
         for part in self._parts.values():

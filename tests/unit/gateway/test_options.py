@@ -45,7 +45,7 @@ def test_a_detour_is_read_as_curl_reads_it(rule: str, detour: Detour) -> None:
 )
 def test_a_detour_that_cannot_be_meant_is_one_clear_error(rule: str) -> None:
     with pytest.raises(UsageError, match=r"is not HOST:PORT:ADDR:PORT\.") as caught:
-        UpstreamOptions(connect_to=(rule,)).check()
+        UpstreamOptions(connect_to=(rule,)).check({})
     assert repr(rule) in caught.value.message
     assert caught.value.hint
 
@@ -81,24 +81,24 @@ def test_a_parent_proxy_and_its_credentials(url: str, proxy: ParentProxy) -> Non
 )
 def test_a_parent_proxy_that_cannot_be_used_is_one_clear_error_without_its_password(url: str) -> None:
     with pytest.raises(UsageError) as caught:
-        UpstreamOptions(proxy=url).check()
+        UpstreamOptions(proxy=url).check({})
     assert "parent proxy" in caught.value.message
     assert "hunter2" not in f"{caught.value.message} {caught.value.hint} {caught.value.__cause__}"
 
 
 def test_a_file_of_certificates_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not there"):
-        UpstreamOptions(ca=tmp_path / "missing.pem").check()
+        UpstreamOptions(ca=tmp_path / "missing.pem").check({})
 
 
 def test_a_file_of_certificates_must_hold_certificates(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("no certificate")
     with pytest.raises(UsageError, match=r"wrong\.pem"):
-        UpstreamOptions(ca=wrong).check()
+        UpstreamOptions(ca=wrong).check({})
 
 
 def test_nothing_asked_for_is_nothing_to_complain_about() -> None:
-    UpstreamOptions().check()
+    UpstreamOptions().check({})
     assert UpstreamOptions().detours == ()
     assert UpstreamOptions().parent is None

@@ -78,6 +78,7 @@ class Ledger:
     exchanges: list[Remembered] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     way: Route = Route.TUNNEL
+    forwards_everything: bool = True
 
     def route(self, host: str, port: int) -> Route:
         return self.way

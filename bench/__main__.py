@@ -1,0 +1,70 @@
+"""``python -m bench``: measure, and print a table."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+
+from bench import goals, machine, measures, report, rounds
+from bench.contenders import Contender
+from bench.contenders.direct import Direct
+from bench.contenders.mitm import Mitmproxy
+from bench.contenders.rewind import Rewind
+from bench.setup import Failed, Setup, surroundings
+
+CONTENDERS: dict[str, Callable[[Setup], Contender]] = {
+    "direct": Direct,
+    "rewind": lambda setup: Rewind(setup, uvloop=False),
+    "rewind+uvloop": lambda setup: Rewind(setup, uvloop=True),
+    "mitmproxy": Mitmproxy,
+}
+
+
+def main() -> int:
+    options = parse()
+    scale = measures.QUICK if options.quick else measures.FULL
+    names = [name for name in CONTENDERS if name not in options.without]
+    load = machine.load()
+    try:
+        with surroundings(pinned=not options.unpinned) as setup:
+            contenders = [CONTENDERS[name](setup) for name in names]
+            repeated = measures.repeated(scale, setup)
+            count = options.rounds or scale.rounds
+            results = rounds.run(contenders, measures.once(scale), repeated, count)
+    except Failed as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(report.as_json(results, names, load_before=load), indent=2))
+        return 0
+    print(
+        f"{machine.description()}; load {load:.1f} before, {machine.load():.1f} after; medians of {count} rounds"
+    )
+    print()
+    print(report.table(results, names))
+    print()
+    print("\n".join(goals.standing(results, names)))
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Rewind beside no proxy and beside mitmproxy."
+    )
+    parser.add_argument("--quick", action="store_true", help="about three minutes; shows the order of things")
+    parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often everything is measured")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=CONTENDERS,
+        metavar="NAME",
+        help=f"leave out: {', '.join(CONTENDERS)}",
+    )
+    parser.add_argument("--unpinned", action="store_true", help="let the system choose the cores")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
