@@ -7,6 +7,7 @@ between the project's file and the user's.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -173,13 +174,17 @@ def _home(env: Mapping[str, str]) -> Path:
     return Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
 
 
+_MENTIONS_US = re.compile(rb"tool\s*\.\s*[\"']?rewind|^\s*(\[\s*tool\s*\]|tool\s*=)", re.MULTILINE)
+"""Where ``[tool.rewind]`` may stand, in any of TOML's spellings; reading TOML costs more than all other settings."""
+
+
 def _project(cwd: Path) -> list[_Source]:
     """The nearest pyproject.toml that has a ``[tool.rewind]``."""
     for folder in (cwd, *cwd.parents):
         file = folder / "pyproject.toml"
         data = _bytes(file)
         # Most projects do not mention us: their file, right or wrong, is none of our business.
-        if data is None or b"rewind" not in data:
+        if data is None or not _MENTIONS_US.search(data):
             continue
         tool = _toml(file, data).get("tool", {})
         if isinstance(tool, dict) and "rewind" in tool:

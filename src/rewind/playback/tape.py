@@ -46,8 +46,11 @@ class Tape:
         lane = self._lanes.get(key)
         if not lane:
             return None
-        step = next((step for step in lane if step.request.body == body), lane[0])
-        lane.remove(step)
+        if lane[0].request.body == body or len(lane) == 1:
+            step = lane.popleft()
+        else:
+            step = next((step for step in lane if step.request.body == body), lane[0])
+            lane.remove(step)
         self._played.add(step.index)
         return step
 

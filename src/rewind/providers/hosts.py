@@ -267,9 +267,10 @@ def _endpoint(value: str, default_port: int | None) -> Endpoint | None:
         host, port = host or "127.0.0.1", port or default_port
     if host == "0.0.0.0":  # noqa: S104  read, never bound
         host = "127.0.0.1"
-    if not host or parts.scheme not in ("http", "https") or not _could_be_a_host(host, port, bare):
+    name = plain_name(host or "")
+    if not name or parts.scheme not in ("http", "https") or not _could_be_a_host(name, port, bare):
         return None
-    return Endpoint(parts.scheme, plain_name(host), port or (443 if parts.scheme == "https" else 80))
+    return Endpoint(parts.scheme, name, port or (443 if parts.scheme == "https" else 80))
 
 
 def _could_be_a_host(host: str, port: int | None, bare: bool) -> bool:

@@ -5,7 +5,6 @@ gateway; connections wait in the port's backlog meanwhile.
 """
 
 import os
-import secrets
 import select
 import socket
 from collections.abc import Callable, Mapping
@@ -172,7 +171,7 @@ def session_start(
 ) -> SessionStart:
     """The first line of the journal."""
     return SessionStart(
-        id=SessionId(secrets.token_hex(4)),
+        id=SessionId(os.urandom(4).hex()),
         name=options.name,
         command=redactor.argv(options.command),
         cwd=str(Path.cwd()),

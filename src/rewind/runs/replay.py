@@ -3,7 +3,6 @@
 import difflib
 import os
 import re
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -180,7 +179,7 @@ class _Kept:
 
     def __init__(self, options: ReplayOptions, command: tuple[str, ...], redactor: Redactor) -> None:
         before = options.session.start
-        self.id = SessionId(secrets.token_hex(4))
+        self.id = SessionId(os.urandom(4).hex())
         start = replace(
             before,
             id=self.id,

@@ -27,6 +27,7 @@ BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""
 _LEVEL = 3
 _GLANCE = 4096
+_WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024
 
 
@@ -148,6 +149,7 @@ class PackReader:
         self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
         self._cached = 0
         self._decompressor = zstandard.ZstdDecompressor()
+        self._window = (0, b"")
         self._recipes = Expander(self._index.frames)
 
     def close(self) -> None:
@@ -262,15 +264,21 @@ class PackReader:
             return chunks
         header = frame.header
         start = frame.offset + frames.HEADER_SIZE + header.table_size
-        chunks = frames.decode_payload(
-            header, frame.table, read_at(self._fd, header.packed_size, start), self._decompressor
-        )
+        data = self._read(start, header.packed_size)
+        chunks = frames.decode_payload(header, frame.table, data, self._decompressor)
         self._cache[frame.offset] = chunks
         self._cached += header.raw_size
         while self._cached > _CACHE and len(self._cache) > 1:
             gone, _ = self._cache.popitem(last=False)
             self._cached -= self._index.frames[gone].header.raw_size
         return chunks
+
+    def _read(self, offset: int, size: int) -> bytes:
+        """Those bytes of the file. Answers are mostly read in the order they were written, so one look takes many."""
+        start, window = self._window
+        if offset < start or offset + size > start + len(window):
+            start, window = self._window = offset, read_at(self._fd, max(size, _WINDOW), offset)
+        return window[offset - start : offset - start + size]
 
     def check(self, frame: Frame) -> str | None:
         """What is wrong with this frame's payload."""

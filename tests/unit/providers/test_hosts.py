@@ -165,6 +165,7 @@ def test_addresses_in_variables_are_found(name: str, value: str, expected: Endpo
         ("OPENAI_BASE_URL", "http://host:99999999"),
         ("OPENAI_BASE_URL", "unix:///run/llm.sock"),
         ("OPENAI_BASE_URL", "http://*/"),
+        ("OPENAI_BASE_URL", "."),
         ("OPENAI_API_KEY", "https://not.an.address"),
     ],
 )
