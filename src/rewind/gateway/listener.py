@@ -1,5 +1,6 @@
 """The gateway's port, taken before anything else so that the agent can already be started."""
 
+import select
 import socket
 
 from rewind.errors import EnvironmentProblem
@@ -19,3 +20,8 @@ def listen(port: int) -> socket.socket:
             hint="Leave --port out to take a free one.",
         ) from error
     return listener
+
+
+def somebody_waits(listener: socket.socket) -> bool:
+    """Whether a client has connected and is waiting for the gateway to run."""
+    return bool(select.select([listener], [], [], 0)[0])

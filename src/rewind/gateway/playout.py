@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.http1 import write_head
-from rewind.model.http import Headers, HttpResponse, header, without_headers
+from rewind.model.http import Headers, HttpResponse, without_headers
 from rewind.model.step import Ending
 
 
@@ -22,12 +22,13 @@ def framed(
         return write_head(head, headers), [], b"", True
     pieces = list(_pieces(response))
     whole = ending is Ending.COMPLETE
-    if "chunked" in (header(headers, "transfer-encoding") or "").lower():
+    fields = {name.lower(): value for name, value in headers}
+    if "chunked" in fields.get("transfer-encoding", "").lower():
         chunks = [(at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data]
         trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
         tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
         return write_head(head, headers), chunks, tail, whole
-    length = header(headers, "content-length")
+    length = fields.get("content-length")
     if length is None:
         return write_head(head, headers), pieces, b"", False
     if whole and length != str(len(response.body)):

@@ -8,6 +8,7 @@ canonical body. Headers are no part of it: they carry credentials, versions and 
 import hashlib
 import ipaddress
 import json
+from functools import lru_cache
 
 from rewind.match.canonical import Canonical
 from rewind.model.ids import MatchKey
@@ -39,6 +40,7 @@ _LOCAL_NETWORKS = tuple(
 )
 
 
+@lru_cache(maxsize=1024)
 def host_class(host: str) -> str:
     """The host, or ``local`` for this machine and its private network, whose addresses change from run to run."""
     name = host.lower().strip("[]").rstrip(".")

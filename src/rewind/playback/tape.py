@@ -22,7 +22,7 @@ class Tape:
         self._lanes: dict[MatchKey, deque[Step]] = defaultdict(deque)
         self._steps: dict[int, Step] = {}
         self._keys: dict[int, MatchKey] = {}
-        self._same_bytes: dict[tuple[str, str, BlobId], MatchKey] = {}
+        self._same_bytes: dict[tuple[str, str, int, str, BlobId], MatchKey] = {}
         self._played: set[int] = set()
         for step in steps:
             # A request that died unanswered (the recorder was killed) has nothing to play.
@@ -32,14 +32,14 @@ class Tape:
                 self._steps[step.index] = step
                 self._keys[step.index] = key
                 self._lanes[key].append(step)
-                self._same_bytes[head.method, head.url, step.request.body] = key
+                self._same_bytes[head.method, head.host, head.port, head.target, step.request.body] = key
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def key_of_same_bytes(self, head: RequestHead, body: BlobId) -> MatchKey | None:
         """The key of a recorded request with this very body: what is the same to the byte means the same."""
-        return self._same_bytes.get((head.method, head.url, body))
+        return self._same_bytes.get((head.method, head.host, head.port, head.target, body))
 
     def take(self, key: MatchKey, body: BlobId) -> Step | None:
         """The next step of that lane, now played; ``None`` when there is none left."""

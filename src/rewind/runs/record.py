@@ -5,7 +5,6 @@ gateway; connections wait in the port's backlog meanwhile.
 """
 
 import os
-import select
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
@@ -16,7 +15,7 @@ from rewind.capture.redact import Redactor
 from rewind.capture.secrets import Secrets, credential_variables
 from rewind.errors import CommandNotFound, DamagedStore, EnvironmentProblem, NewerStore, RewindError
 from rewind.gateway.authority import Authority
-from rewind.gateway.listener import listen
+from rewind.gateway.listener import listen, somebody_waits
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import SystemClock
 from rewind.model.ids import SessionId
@@ -103,7 +102,7 @@ def record(options: RecordOptions) -> RecordResult:
             pen.close()
             writer.abandon()
             raise
-        if not child.ended_within(BRIEF_SECONDS) or _somebody_waits(listener):
+        if not child.ended_within(BRIEF_SECONDS) or somebody_waits(listener):
             _serve_until_it_ends(child, options, environ, listener, authority, rules, redactor, pen, tally)
         code = child.wait()
     outputs.finish()
@@ -123,10 +122,6 @@ def record(options: RecordOptions) -> RecordResult:
         remarks=tally.remarks,
         broken=writer.broken or (f"a bug in Rewind: {pen.failure!r}" if pen.failure is not None else None),
     )
-
-
-def _somebody_waits(listener: socket.socket) -> bool:
-    return bool(select.select([listener], [], [], 0)[0])
 
 
 def _serve_until_it_ends(

@@ -1,8 +1,10 @@
 """Replay: run the recorded command again with the tape in place of the world, and compare what it does."""
 
+import contextlib
 import difflib
 import os
 import re
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +12,10 @@ from typing import Literal
 
 from rewind.capture.redact import Redactor
 from rewind.capture.secrets import Secrets
-from rewind.errors import EnvironmentProblem
+from rewind.errors import DamagedStore, EnvironmentProblem
 from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
-from rewind.gateway.listener import listen
+from rewind.gateway.listener import listen, somebody_waits
 from rewind.gateway.options import UpstreamOptions
 from rewind.match.call import Call, understand
 from rewind.model.clock import SystemClock
@@ -39,6 +41,8 @@ from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"
 DIFF_LINES = 40
+WARM_BYTES = 16 * 1024 * 1024
+"""How many bytes of answers are read before anybody asks for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +142,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
             live_hosts=options.live_hosts,
         ) as variables:
             child = Child(command, variables, tee, stdin=reader.output("stdin"), cwd=cwd)
-            reader.pack().index()  # while the agent is starting up; its first call would wait for it
+            _warm_up(reader, tape, listener)
             gateway = BackgroundGateway(listener, junction, authority, dialer)
             gateway.start()
             bystander = Bystander(child.pid)
@@ -167,6 +171,19 @@ def replay(options: ReplayOptions) -> ReplayResult:
         remarks=tally.remarks,
         kept_as=kept.id if kept is not None else None,
     )
+
+
+def _warm_up(reader: SessionReader, tape: Tape, listener: socket.socket) -> None:
+    """Until the agent makes its first call, read answers from the disk, so that its calls need not wait for that."""
+    reader.pack().index()
+    size = 0
+    for step in tape.steps():
+        if size > WARM_BYTES or somebody_waits(listener):
+            return
+        if step.response is not None:
+            size += step.response.body_size
+            with contextlib.suppress(DamagedStore):  # told when that step is wanted
+                reader.blob(step.response.body)
 
 
 def _dialer(options: ReplayOptions) -> Dialer:
