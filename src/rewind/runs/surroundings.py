@@ -42,6 +42,7 @@ def agent_environment(
         yield {
             **env,
             **prepared.variables,
+            **(dict.fromkeys(("NO_PROXY", "no_proxy"), "") if offline else {}),
             "REWIND_GATEWAY_URL": f"http://127.0.0.1:{port}",
             "REWIND_SESSION": session,
             "REWIND_OFFLINE": "1" if offline else "0",
