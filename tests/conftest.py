@@ -1,6 +1,8 @@
 """Fixtures that every test may use, and the settings of property tests."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +19,11 @@ from support.trust import Trust
 # A busy machine is not a failed property.
 settings.register_profile("rewind", deadline=None)
 settings.load_profile("rewind")
+
+# What whoever started the tests ignores (nohup, a job in the background) every child would ignore as well.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TRAFFIC = Path(__file__).resolve().parents[2] / "shared" / "traffic"
 

@@ -4,8 +4,6 @@ A terminal stays a terminal: when ours is one, the child gets one too. Standard 
 as it is; only a pipe has to be pumped, because what it held is needed again for a replay.
 """
 
-import atexit
-import contextlib
 import fcntl
 import os
 import select
@@ -15,12 +13,12 @@ import stat
 import subprocess
 import termios
 import threading
-import tty
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from rewind.errors import CommandNotFound, UsageError
+from rewind.runs.terminal import Terminal, copy_window_size, in_foreground
 from rewind.store.writer import Stream
 
 Tee = Callable[[Stream, bytes], None]
@@ -87,9 +85,7 @@ class Child:
         self._given = stdin
         self._kind = "given" if stdin is not None else stdin_kind()
         self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0
-        self._terminal: int | None = None
-        self._own_terminal: list[Any] = []
-        """How our terminal was set before it became a mere wire to the child's."""
+        self._terminal: Terminal | None = None
         self._code: int | None = None
         self._handlers: dict[int, Any] = {}
         self._catch_signals()
@@ -116,7 +112,8 @@ class Child:
         if self._code is not None:
             return self._code
         code = self._process.wait()
-        self._restore_terminal()
+        if self._terminal is not None:
+            self._terminal.take_back()
         self._restore_signals()
         for name, pump in self._pumps.items():
             pump.join(LAST_OUTPUT_SECONDS)
@@ -136,7 +133,7 @@ class Child:
         for name, fd in streams:
             reading, writing = os.openpty() if os.isatty(fd) else os.pipe()
             if os.isatty(fd):
-                _copy_window_size(fd, writing)
+                copy_window_size(fd, writing)
             targets[name] = writing
             ends.append((reading, fd, name))
         pumped = self._kind in ("pipe", "given")
@@ -164,7 +161,7 @@ class Child:
 
     def _spawn_in_terminal(self, command: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
         master, slave = os.openpty()
-        _copy_window_size(1, slave)
+        copy_window_size(1, slave)
         try:
             process = subprocess.Popen(
                 command,
@@ -182,8 +179,7 @@ class Child:
             raise _not_started(command, error) from error
         finally:
             os.close(slave)
-        self._terminal = master
-        self._hand_over_terminal()
+        self._terminal = Terminal(master)
         self._pump(self._copy_out, master, 1, "stdout")
         threading.Thread(target=self._copy_in, args=(os.dup(master),), daemon=True).start()
         return process
@@ -255,41 +251,17 @@ class Child:
     def _forward(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGWINCH:
             if self._terminal is not None:
-                _copy_window_size(1, self._terminal)
+                self._terminal.resize()
             return
-        if number in (signal.SIGINT, signal.SIGQUIT) and self._terminal is None and _in_foreground():
+        if number in (signal.SIGINT, signal.SIGQUIT) and self._terminal is None and in_foreground():
             return  # Ctrl-C, Ctrl-\: the terminal has told the child as well, and we wait for what it does
         process = getattr(self, "_process", None)
         if process is not None:
             process.send_signal(number)
 
-    def _hand_over_terminal(self) -> None:
-        """From now on our terminal hands every key to the child's, which echoes and interrupts by itself."""
-        self._own_terminal = termios.tcgetattr(0)
-        atexit.register(self._restore_terminal)
-        tty.setraw(0, termios.TCSADRAIN)
-
-    def _restore_terminal(self) -> None:
-        if self._own_terminal:
-            termios.tcsetattr(0, termios.TCSADRAIN, self._own_terminal)
-            self._own_terminal = []
-            atexit.unregister(self._restore_terminal)
-
 
 def _not_started(command: Sequence[str], error: OSError) -> CommandNotFound:
     return CommandNotFound(f"The command {command[0]!r} could not be started: {error.strerror}.")
-
-
-def _in_foreground() -> bool:
-    """Whether a Ctrl-C at our terminal reaches our whole process group."""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return False  # we have none
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    finally:
-        os.close(terminal)
 
 
 def _own_fd(process: "subprocess.Popen[bytes]") -> int:
@@ -317,8 +289,3 @@ def _write_all(fd: int, data: bytes) -> None:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
             select.select([], [fd], [])
-
-
-def _copy_window_size(source: int, target: int) -> None:
-    with contextlib.suppress(OSError):
-        fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))
