@@ -10,17 +10,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewind.model.http import Chunk, ResponseHead
-from rewind.model.ids import blob_id
-from rewind.model.step import Reading, StepResponse
+from rewind.model.ids import MatchKey, blob_id
+from rewind.model.message import Usage
+from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.store import journal
+from rewind.store.catalog import Catalog
 from rewind.store.files import GrowingFile
 from rewind.store.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
 from rewind.store.library import Library, split_step
+from rewind.store.listing import listed
 from rewind.store.part import Part, decode_part, encode_record
 from rewind.store.recipes import Conversations, Expander, common_run
-from rewind.store.writer import decode_times, encode_times
+from rewind.store.wanted import Wanted
+from rewind.store.writer import SessionWriter, decode_times, encode_times
 from rewind.wire.chunks import LARGEST, cut_body
-from unit.store.making import record, request
+from unit.store.making import PerToken, record, request, start
 
 TEXT = st.text(st.characters(), max_size=400)
 LONG = st.builds(lambda text, times: text * times, TEXT, st.integers(1, 8))
@@ -164,3 +168,62 @@ def test_a_growing_file_holds_what_was_appended(pieces: list[bytes]) -> None:
         assert file.read(10**6, 0) == b"".join(pieces)
         assert file.size == sum(map(len, pieces))
         file.close()
+
+
+COUNT = st.none() | st.integers(0, 10**6)
+ASKED = st.builds(
+    lambda **fields: replace(request(1), **fields),
+    ts=st.sampled_from([1794774178.0, 1794774179.0, 1794774180.5, 1e15, float("nan")]),
+    kind=st.sampled_from([StepKind.LLM_CALL, StepKind.HTTP_CALL]),
+    match_key=st.sampled_from([MatchKey("rw1:a"), MatchKey("rw1:b")]),
+    thread=st.none() | st.integers(1, 3),
+    model=st.none() | TEXT,
+    note=st.none() | TEXT,
+)
+ANSWERED = st.builds(
+    StepResponse,
+    ending=st.sampled_from(Ending),
+    head=st.none()
+    | st.sampled_from([200, 429, 500]).map(lambda code: ResponseHead(status=code, reason="", headers=())),
+    ms=st.floats() | st.sampled_from([0.0, 500.0, 1000.0]),
+    reading=st.builds(
+        Reading,
+        model=st.none() | TEXT,
+        text=TEXT,
+        usage=st.builds(
+            Usage, input=COUNT, output=COUNT, cache_read=COUNT, cache_write=COUNT, reasoning=COUNT, tier=TEXT
+        ),
+        error=st.none() | TEXT,
+    ),
+    tape=st.none() | st.integers(1, 9),
+)
+STEPS = st.lists(st.tuples(ASKED, st.none() | ANSWERED), max_size=6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(TEXT, st.dictionaries(TEXT, TEXT, max_size=2), STEPS, st.booleans(), st.binary(max_size=3)),
+        max_size=4,
+    )
+)
+def test_the_catalog_lists_what_the_journals_say(
+    sessions: list[tuple[str, dict[str, str], list[tuple[StepRequest, StepResponse | None]], bool, bytes]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        for nth, (name, tags, steps, ends, torn) in enumerate(sessions):
+            begun = start(id=f"{nth:08x}", name=name, tags=tags)
+            writer = SessionWriter.create(home, begun)
+            for index, (asked, answered) in enumerate(steps, 1):
+                writer.request(replace(asked, index=index), b"")
+                if answered is not None:
+                    writer.response(index, answered, b"")
+            if ends:
+                writer.end(ended=begun.started + 1, exit_code=nth, redactions=0, remarks=(name,))
+            writer.close()
+            with (writer.folder / "journal.jsonl").open("ab") as file:
+                file.write(torn)
+        library, prices = Library(home), PerToken(0.5)
+        expected = [(session, library.totals(session, prices)) for session in library.sessions()]
+        assert listed(Catalog(home, prices=prices), home, Wanted(), 0).rows == expected

@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -11,17 +12,20 @@ from hypothesis import strategies as st
 from rewind.match.call import understand
 from rewind.match.difference import ABSENT, differences, word_diff
 from rewind.match.nearest import RecordedCall, explain_miss
-from rewind.model.http import HttpRequest
+from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify
+from rewind.providers.reading import read
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode, decode_as_far_as_possible, encode
 from rewind.wire.sse import SseEvent, SseParser, parse_events
 from support.exchanges import answer_with, request_of
+from support.wire_examples import EXAMPLES
 
-TARGETS = [
-    *("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"),
-    *("/v1beta/models/g:generateContent", "/v1beta/models/g:embedContent", "/v1beta/models/g:countTokens"),
-    *("/api/chat", "/model/m/converse-stream", "/model/m/invoke", "/anything"),
+HEADS = [
+    *{example.request.head.path: example.request.head for example in EXAMPLES}.values(),
+    *{stream.request.head.path: stream.request.head for one in EXAMPLES for stream in one.streams}.values(),
+    request_of(target="/anything").head,
 ]
+"""One of every path that somebody claims, and one that nobody does."""
 MEDIA = [
     *("application/json", "text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream"),
     *("multipart/form-data; boundary=b", "application/x-www-form-urlencoded", "image/png", ""),
@@ -145,8 +149,14 @@ def test_damaged_codings_raise_one_error_and_give_what_they_can(body: bytes, cod
             assert decode_as_far_as_possible(data, coding) == (plain, None)
 
 
+def asking(head: RequestHead, body: Any, media: str = "application/json") -> HttpRequest:
+    """A request to that place; anything but bytes is written as JSON."""
+    others = tuple((name, value) for name, value in head.headers if name.lower() != "content-type")
+    return replace(request_of(body), head=replace(head, headers=(("content-type", media), *others)))
+
+
 @given(
-    target=st.sampled_from(TARGETS),
+    head=st.sampled_from(HEADS),
     media=st.sampled_from(MEDIA),
     status=st.sampled_from([200, 400, 529]),
     asked=st.binary(max_size=200) | json_values,
@@ -159,11 +169,11 @@ def test_damaged_codings_raise_one_error_and_give_what_they_can(body: bytes, cod
     ),
 )
 def test_nothing_that_is_asked_or_answered_makes_us_raise(
-    target: str, media: str, status: int, asked: Any, answered: Any
+    head: RequestHead, media: str, status: int, asked: Any, answered: Any
 ) -> None:
-    request = request_of(asked, target=target, media=media)
+    request = asking(head, asked, media)
     call = understand(request)
-    reading = call.provider.read(request, answer_with(answered, media=media, status=status))
+    reading = read(call.provider, request, answer_with(answered, media=media, status=status))
     assert json.dumps(reading.text, ensure_ascii=False).encode()
     assert len(reading.text) <= 200
     assert (reading.error is not None) or status == 200
@@ -173,12 +183,12 @@ def test_nothing_that_is_asked_or_answered_makes_us_raise(
 
 @given(json_values)
 def test_every_provider_reads_any_json_without_raising(document: Any) -> None:
-    for target in TARGETS:
-        request = request_of(document, target=target)
+    for head in HEADS:
+        request = asking(head, document)
         provider = identify(request.head)
         assert provider in (*BUILT_IN, FALLBACK)
-        provider.read(request, answer_with(document))
-        assert isinstance(provider.model_of(request), str | None)
+        read(provider, request, answer_with(document))
+        assert isinstance(provider.asked(request).model, str | None)
 
 
 def shuffled(value: Any, dice: random.Random) -> Any:
@@ -189,10 +199,10 @@ def shuffled(value: Any, dice: random.Random) -> Any:
     return [shuffled(child, dice) for child in value] if isinstance(value, list) else value
 
 
-@given(json_values, st.sampled_from(TARGETS), st.randoms(use_true_random=False))
-def test_the_order_of_keys_makes_no_difference(body: Any, target: str, dice: random.Random) -> None:
+@given(json_values, st.sampled_from(HEADS), st.randoms(use_true_random=False))
+def test_the_order_of_keys_makes_no_difference(body: Any, head: RequestHead, dice: random.Random) -> None:
     other = json.dumps(shuffled(body, dice), indent=dice.choice([None, 2])).encode()
-    assert understand(request_of(body, target=target)).key == understand(request_of(other, target=target)).key
+    assert understand(asking(head, body)).key == understand(asking(head, other)).key
 
 
 texts = st.text(min_size=1, max_size=12).filter(lambda text: "REDACTED" not in text)

@@ -47,7 +47,7 @@ def explain_miss(call: Call, recorded: Sequence[RecordedCall], *, session: str) 
     """Why the recording has no answer, or no more answers, for this call."""
     asked = _endpoint(call)
     played = sum(candidate.played for candidate in recorded)
-    model = call.provider.model_of(call.request)
+    model = call.provider.asked(call.request).model
     lines = [
         "",
         f"  asked     {asked}" + (f"  ({model[:80]})" if model else ""),

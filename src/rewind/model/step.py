@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
+from rewind.model.message import NO_USAGE, Usage
 
 NO_BYTES = blob_id(b"")
 
@@ -41,8 +42,7 @@ class Reading:
     model: str | None = None
     text: str = ""
     """The start of the answer, or the tool it asks for."""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
+    usage: Usage = NO_USAGE
     error: str | None = None
     """The provider's error message, also when it came inside a 200 stream."""
     note: str | None = None
@@ -66,6 +66,9 @@ class StepRequest:
     """Named by the store when it writes the bytes, as is the size."""
     body_size: int = 0
     model: str | None = None
+    thread: int | None = None
+    """Which conversation of the session it seemed to belong to when it was recorded, from 1; for lists. Views work
+    it out anew from the bodies."""
     note: str | None = None
     """For example that the body was too large to keep."""
 
@@ -89,6 +92,8 @@ class StepResponse:
     reading: Reading = Reading()
     reason: str | None = None
     """For an ending that is not ``complete``: what happened, in words."""
+    tape: int | None = None
+    """The step of the replayed session that gave this answer: nobody was asked, and nothing was spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.providers.fields import at, start_of, text_at, writable
+from rewind.model.message import Answered, Text
+from rewind.providers.fields import at, count_at, start_of, text_at
 from rewind.wire.encoding import UndecodableBody, decode, decode_as_far_as_possible
 from rewind.wire.sse import parse_events
 
@@ -33,9 +34,12 @@ def answer_of(response: HttpResponse) -> Answer:
     media = (response.head.header("content-type") or "").lower()
     if not body:
         return Answer(note=trouble)
-    if "event-stream" in media or body.lstrip(b"\xef\xbb\xbf \r\n").startswith((b"data:", b"event:")):
+    start = body[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    # Errors come as JSON also under the type of the stream that was asked for.
+    is_json = start.startswith((b"{", b"["))
+    if start.startswith((b"data:", b"event:", b": ")) or ("event-stream" in media and not is_json):
         return _events(body, trouble)
-    if b"\0" in body[:1024] or not _may_be_text(media):
+    if b"\0" in body[:1024] or not (is_json or _may_be_text(media)):
         return Answer(shown=f"{len(body):,} bytes of {media.partition(';')[0] or 'data'}", note=trouble)
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
@@ -64,8 +68,24 @@ def _events(body: bytes, trouble: str | None) -> Answer:
             documents.append(json.loads(event.data))
         except (ValueError, RecursionError):
             damaged += 1
-    note = trouble or (f"{damaged} damaged event{'s' * (damaged > 1)}" if damaged else None)
+    rest = body[events[-1].end :] if events else body
+    note = trouble
+    if damaged:
+        note = note or f"{damaged} damaged event{'s' * (damaged > 1)}"
+    elif _is_cut(rest):
+        note = note or "the stream is cut inside an event"
     return Answer(documents=tuple(documents), shown=events[0].data if events else "", note=note)
+
+
+def _is_cut(rest: bytes) -> bool:
+    """Whether data came that no empty line ended; comments and the mark of the end need none."""
+    *whole, last = rest.splitlines(keepends=True) or [b""]
+    begun = [line.strip() for line in whole if line.startswith(b"data")]
+    if not last.endswith((b"\n", b"\r")):
+        begun += [last.strip()] if last.strip() and not last.startswith((b":", b"id", b"retry")) else []
+    elif last.startswith(b"data"):
+        begun.append(last.strip())
+    return any(line.removeprefix(b"data:").strip() != b"[DONE]" for line in begun)
 
 
 def _sequence(text: str) -> tuple[tuple[Any, ...], bool]:
@@ -116,14 +136,25 @@ def _loose(error: Any) -> str:
     return text_at(error, "detail", 0, "msg") or text_at(error, "type")
 
 
-def asked_for(request: HttpRequest) -> Any:
-    """The JSON that a request carries, or ``None``. Never raises."""
+def asked_for(request: HttpRequest) -> tuple[Any, str | None]:
+    """The JSON that a request carries, or ``None`` and why there is none. Never raises."""
+    if not request.body:
+        return None, None
     try:
-        return json.loads(decode(request.body, request.head.header("content-encoding")))
-    except (UndecodableBody, ValueError, RecursionError):
-        return None
+        return json.loads(decode(request.body, request.head.header("content-encoding"))), None
+    except UndecodableBody as problem:
+        return None, f"the request cannot be unfolded: {problem}"
+    except (ValueError, RecursionError):
+        return None, "the request is damaged or no JSON"
 
 
-def asked_model(request: HttpRequest) -> str | None:
-    """The ``model`` of a JSON request."""
-    return writable(text_at(asked_for(request), "model"))[:200] or None
+def counted_tokens(response: HttpResponse, field: str) -> Answered:
+    """The answer of an API that only counts: a text to show, and no usage of anybody's."""
+    answer = answer_of(response)
+    counts = (count_at(document, field) for document in answer.documents)
+    counted = next((count for count in counts if count is not None), None)
+    return Answered(
+        parts=() if counted is None else (Text(f"{counted:,} tokens"),),
+        error=error_of(response, answer),
+        note=answer.note,
+    )

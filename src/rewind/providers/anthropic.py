@@ -3,11 +3,26 @@
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.step import Reading, StepKind
-from rewind.providers.answer import answer_of, asked_model, error_of
+from rewind.model.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Other,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+)
+from rewind.model.step import StepKind
+from rewind.providers.answer import answer_of, asked_for, counted_tokens
 from rewind.providers.base import Volatile
-from rewind.providers.fields import at, count_at, items_at, text_at, total
-from rewind.providers.tally import Tally
+from rewind.providers.draft import Draft, UsageTable, parameters_of
+from rewind.providers.fields import at, count_at, items_at, text_at, words_at, writable
+from rewind.providers.media import inline, referred
 
 TOOL_IDS = (
     Volatile(
@@ -16,7 +31,22 @@ TOOL_IDS = (
     Volatile("messages[*].content[*].tool_use_id", "Refers to a tool call.", linked=True),
     Volatile("messages[*].content[*].caller.tool_id", "Refers to the server tool that called.", linked=True),
 )
-_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+USAGE = UsageTable(
+    # Anthropic counts what was cached apart; we count all the model read.
+    input=(("input_tokens",), ("cache_read_input_tokens",), ("cache_creation_input_tokens",)),
+    output=(("output_tokens",),),
+    cache_read=(("cache_read_input_tokens",),),
+    cache_write=(("cache_creation_input_tokens",),),
+    reasoning=(("output_tokens_details", "thinking_tokens"),),
+    more={
+        "cache_write_1h_tokens": (("cache_creation", "ephemeral_1h_input_tokens"),),
+        "web_searches": (("server_tool_use", "web_search_requests"),),
+    },
+)
+
+_HOSTED_CALLS = ("server_tool_use", "mcp_tool_use")
+_READ_FIELDS = ("model", "system", "messages", "tools", "stream", "anthropic_version")
 
 
 class Anthropic:
@@ -40,13 +70,14 @@ class Anthropic:
         )
         return head.method == "POST" and (path.endswith("/v1/messages") or vertex)
 
-    def model_of(self, request: HttpRequest) -> str | None:
-        _, _, named = request.head.path.partition("/publishers/anthropic/models/")
-        return asked_model(request) or named.partition(":")[0] or None
+    def asked(self, request: HttpRequest) -> Asked:
+        _, _, deployed = request.head.path.partition("/publishers/anthropic/models/")
+        document, note = asked_for(request)
+        return asked_in(document, model=deployed.partition(":")[0], note=note)
 
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        return tally_of(answer.documents).reading(response, answer, lambda: self.model_of(request))
+        return draft_of(answer.documents).answered(response, answer, USAGE)
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
@@ -60,66 +91,159 @@ class AnthropicCounting(Anthropic):
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and head.path.rstrip("/").endswith("/v1/messages/count_tokens")
 
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
-        answer = answer_of(response)
-        counted = next((count_at(document, "input_tokens") for document in answer.documents), None)
-        return Reading(
-            model=self.model_of(request),
-            text="" if counted is None else f"{counted:,} tokens",
-            error=error_of(response, answer),
-            note=answer.note,
-        )
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
+        return counted_tokens(response, "input_tokens")
 
 
-def tally_of(documents: tuple[Any, ...]) -> Tally:
-    """What an answer comes to. Also read by Bedrock, which carries the same documents in frames of its own."""
-    tally = Tally()
-    usage: dict[str, int] = {}
+# ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked_in(document: Any, *, model: str = "", note: str | None = None) -> Asked:
+    """A request document. Also read for Bedrock, which carries the same one and names the model elsewhere."""
+    return Asked(
+        model=words_at(document, "model") or model or None,
+        system=_parts(at(document, "system")),
+        messages=tuple(
+            Message(_role(turn), _parts(at(turn, "content"))) for turn in items_at(document, "messages")
+        ),
+        tools=tuple(_tool(tool) for tool in items_at(document, "tools")),
+        parameters=parameters_of(document, _READ_FIELDS),
+        streamed=at(document, "stream") is True,
+        note=note,
+    )
+
+
+def _role(turn: Any) -> Role:
+    match text_at(turn, "role"):
+        case "assistant":
+            return Role.ASSISTANT
+        case "system":
+            return Role.SYSTEM
+    only_results = [text_at(block, "type") == "tool_result" for block in items_at(turn, "content")]
+    return Role.TOOL if only_results and all(only_results) else Role.USER
+
+
+def _tool(tool: Any) -> ToolDefinition:
+    if (schema := at(tool, "input_schema")) is not None:
+        return ToolDefinition(words_at(tool, "name"), words_at(tool, "description"), schema)
+    kind = text_at(tool, "type")
+    # Those that Anthropic runs itself carry a dated type; the ones below are run by the agent all the same.
+    hosted = not kind.startswith(("bash_", "text_editor_", "computer_", "memory_", "custom"))
+    settings = parameters_of(tool, ("name",))
+    return ToolDefinition(words_at(tool, "name") or writable(kind), "", settings, hosted)
+
+
+def _parts(content: Any, *, in_result: bool = False) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(writable(content)),) if content else ()
+    blocks = content if isinstance(content, list) else []
+    return tuple(part for block in blocks if (part := _part(block, in_result=in_result)) is not None)
+
+
+def _part(block: Any, *, in_result: bool = False) -> Part | None:
+    """``in_result``: results hold no results; what looks like one in there is kept unread, however deep it goes."""
+    match kind := text_at(block, "type"):
+        case "text":
+            return Text(words_at(block, "text")) if text_at(block, "text") else None
+        case "thinking":
+            text = words_at(block, "thinking")
+            return Thinking(text, sealed=not text)
+        case "redacted_thinking":
+            return Thinking("", sealed=True)
+        case "tool_use" | "server_tool_use" | "mcp_tool_use":
+            hosted = kind in _HOSTED_CALLS
+            return ToolUse(words_at(block, "id"), words_at(block, "name"), at(block, "input"), hosted)
+        case "tool_result" if not in_result:
+            failed = at(block, "is_error") is True
+            parts = _parts(at(block, "content"), in_result=True)
+            return ToolResult(words_at(block, "tool_use_id"), parts, failed=failed)
+        case "image" | "document":
+            return _media(kind, at(block, "source"))
+        case _ if kind.endswith("_tool_result") and not in_result:
+            return _hosted_result(kind, block)
+        case _:
+            return Other(writable(kind), block)
+
+
+def _hosted_result(kind: str, block: Any) -> ToolResult:
+    content = at(block, "content")
+    failed = at(block, "is_error") is True or text_at(content, "type").endswith("_error")
+    blocks = content if isinstance(content, list) else [content]
+    told = all(text_at(one, "type") == "text" for one in blocks)
+    parts = _parts(content, in_result=True) if told else (Other(writable(kind), content),)
+    return ToolResult(words_at(block, "tool_use_id"), parts, failed=failed, hosted=True)
+
+
+def _media(kind: str, source: Any) -> Part:
+    match text_at(source, "type"):
+        case "base64":
+            return inline(at(source, "data"), text_at(source, "media_type"), kind)
+        case "text":
+            return Text(words_at(source, "data"))
+        case "url":
+            return referred(text_at(source, "url"), kind=kind)
+        case "file":
+            return referred(text_at(source, "file_id"), kind=kind)
+        case "content":
+            return Other(kind, at(source, "content"))
+        case _:
+            return Media(kind)
+
+
+# ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def draft_of(documents: tuple[Any, ...]) -> Draft:
+    """What an answer comes to. Also read for Bedrock, which carries the same documents in frames of its own."""
+    draft = Draft()
     for document in documents:
         match text_at(document, "type"):
             case "message":
-                _take_message(tally, usage, document)
+                _take_message(draft, document)
             case "message_start":
-                _take_message(tally, usage, at(document, "message"))
+                _take_message(draft, at(document, "message"))
             case "content_block_start":
-                _take_block(tally, count_at(document, "index"), at(document, "content_block"))
+                _take_block(draft, count_at(document, "index"), at(document, "content_block"))
             case "content_block_delta":
-                _take_delta(tally, count_at(document, "index"), at(document, "delta"))
+                _take_delta(draft, count_at(document, "index"), at(document, "delta"))
             case "message_delta":
-                _take_usage(usage, at(document, "usage"))
-    tally.tokens_in = total(*(usage.get(name) for name in _INPUT))
-    tally.tokens_out = usage.get("output_tokens")
-    return tally
+                draft.stopped(text_at(document, "delta", "stop_reason"))
+                draft.count(at(document, "usage"))
+    return draft
 
 
-def _take_message(tally: Tally, usage: dict[str, int], message: Any) -> None:
-    tally.named(message, "model")
-    for number, block in enumerate(items_at(message, "content")):
-        _take_block(tally, number, block)
-    _take_usage(usage, at(message, "usage"))
+def _take_message(draft: Draft, message: Any) -> None:
+    draft.named(message)
+    draft.stopped(text_at(message, "stop_reason"))
+    for place, block in enumerate(items_at(message, "content")):
+        _take_block(draft, place, block)
+    usage = at(message, "usage")
+    draft.count(usage)
+    draft.tier = text_at(usage, "service_tier") or draft.tier
 
 
-def _take_usage(usage: dict[str, int], told: Any) -> None:
-    """Numbers in a stream are cumulative: the last one told holds, and a field left out stays as it was."""
-    for name in (*_INPUT, "output_tokens"):
-        count = count_at(told, name)
-        if count is not None:
-            usage[name] = count
-
-
-def _take_block(tally: Tally, number: int | None, block: Any) -> None:
-    match text_at(block, "type"):
+def _take_block(draft: Draft, place: int | None, block: Any) -> None:
+    match kind := text_at(block, "type"):
         case "text":
-            tally.text(text_at(block, "text"))
-        case "tool_use":
-            tool = tally.tool(number)
-            tool.name = text_at(block, "name")
-            tool.arguments = at(block, "input")
+            draft.say(place, text_at(block, "text"))
+        case "thinking":
+            draft.think(place, text_at(block, "thinking"), signed=bool(text_at(block, "signature")))
+        case "tool_use" | "server_tool_use" | "mcp_tool_use":
+            tool = draft.tool(place)
+            tool.id, tool.name = text_at(block, "id"), text_at(block, "name")
+            tool.arguments, tool.hosted = at(block, "input"), kind in _HOSTED_CALLS
+        case _:
+            if (part := _part(block)) is not None:
+                draft.put(place, part)
 
 
-def _take_delta(tally: Tally, number: int | None, delta: Any) -> None:
+def _take_delta(draft: Draft, place: int | None, delta: Any) -> None:
     match text_at(delta, "type"):
         case "text_delta":
-            tally.text(text_at(delta, "text"))
-        case "input_json_delta" if number in tally.tools:
-            tally.tool(number).pieces.append(text_at(delta, "partial_json"))
+            draft.say(place, text_at(delta, "text"))
+        case "thinking_delta":
+            draft.think(place, text_at(delta, "thinking"))
+        case "signature_delta":
+            draft.think(place, "", signed=True)
+        case "input_json_delta" if draft.has(place):
+            draft.tool(place).pieces.append(text_at(delta, "partial_json"))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.step import Reading, StepKind
+from rewind.model.message import Answered, Asked
+from rewind.model.step import StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,12 @@ class Provider(Protocol):
         """Whether this request speaks this API. Looks at method, host, path and headers only."""
         ...
 
-    def model_of(self, request: HttpRequest) -> str | None:
-        """The model the request asks for."""
+    def asked(self, request: HttpRequest) -> Asked:
+        """What the model is given."""
         ...
 
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
-        """What can be told of an exchange, as far as it came."""
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
+        """What came back, as far as it came."""
         ...
 
     def refusal(self, message: str) -> dict[str, Any]:

@@ -1,30 +1,31 @@
 """Amazon Bedrock: Converse and InvokeModel, also as streams in AWS's binary event frames."""
 
 import base64
-import binascii
 import json
 import re
-import struct
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.step import Reading, StepKind
-from rewind.providers.answer import Answer, answer_of
-from rewind.providers.anthropic import TOOL_IDS, tally_of
+from rewind.model.message import Answered, Asked
+from rewind.model.step import StepKind
+from rewind.providers import bedrock_converse, bedrock_invoke
+from rewind.providers.answer import Answer, answer_of, asked_for
+from rewind.providers.anthropic import TOOL_IDS
 from rewind.providers.base import Volatile
-from rewind.providers.fields import at, count_at, items_at, text_at, total
-from rewind.providers.tally import Tally
+from rewind.providers.fields import text_at, writable
+from rewind.providers.openai_chat import TOOL_CALL_IDS
+from rewind.wire.encoding import decode_as_far_as_possible
+from rewind.wire.eventstream import Frame, begins_with_a_frame, read_frames
 
 _PATH = re.compile(r"/model/(.+)/(converse|converse-stream|invoke|invoke-with-response-stream)$")
 _FRAMES = "application/vnd.amazon.eventstream"
-_INPUT = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _REFERS = "Ties a tool's result to its call; drawn at random."
 
 
 class Bedrock:
-    """Converse has one shape for all models; what InvokeModel carries is read where it is Anthropic's."""
+    """Converse has one shape for all models; InvokeModel carries what the model's own maker thought of."""
 
     name = "bedrock"
     kind = StepKind.LLM_CALL
@@ -32,87 +33,91 @@ class Bedrock:
         Volatile("messages[*].content[*].toolUse.toolUseId", _REFERS, linked=True),
         Volatile("messages[*].content[*].toolResult.toolUseId", _REFERS, linked=True),
         *TOOL_IDS,
+        *TOOL_CALL_IDS,
     )
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and _PATH.search(head.path) is not None
 
-    def model_of(self, request: HttpRequest) -> str | None:
-        found = _PATH.search(request.head.path)
-        return unquote(found[1], errors="replace") if found else None
-
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
-        framed = _FRAMES in (response.head.header("content-type") or "").lower()
-        answer = _framed(response.body) if framed else answer_of(response)
-        found = _PATH.search(request.head.path)
-        if found and found[2].startswith("invoke"):
-            tally = tally_of(answer.documents)
-            tally.tokens_in = _or(tally.tokens_in, _counted(response, "x-amzn-bedrock-input-token-count"))
-            tally.tokens_out = _or(tally.tokens_out, _counted(response, "x-amzn-bedrock-output-token-count"))
+    def asked(self, request: HttpRequest) -> Asked:
+        model, operation = _called(request)
+        document, note = asked_for(request)
+        if _invokes(operation):
+            asked = bedrock_invoke.asked_in(document, request)
         else:
-            tally = Tally()
-            for document in answer.documents:
-                _take(tally, document)
-        return tally.reading(response, answer, lambda: self.model_of(request))
+            asked = bedrock_converse.asked_in(document)
+        return replace(
+            asked,
+            model=model or asked.model,
+            streamed=operation.endswith("-stream"),
+            # A request without settings is a text like any other; then only the name tells.
+            embeds=asked.embeds or (_invokes(operation) and "embed" in (model or "").lower()),
+            note=note or asked.note,
+        )
+
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
+        _, operation = _called(request)
+        answer = _answer_of(response)
+        if _invokes(operation):
+            return bedrock_invoke.answered_in(response, answer)
+        draft = bedrock_converse.draft_of(answer.documents)
+        return draft.answered(response, answer, bedrock_converse.USAGE)
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"message": message}
 
 
-def _or(known: int | None, told: int | None) -> int | None:
-    return told if known is None else known
+def _called(request: HttpRequest) -> tuple[str, str]:
+    """The model, and what is asked of it."""
+    found = _PATH.search(request.head.path)
+    return (writable(unquote(found[1], errors="replace")), found[2]) if found else ("", "")
 
 
-def _counted(response: HttpResponse, name: str) -> int | None:
-    value = response.head.header(name) or ""
-    return int(value) if re.fullmatch(r"[0-9]{1,15}", value) else None
+def _invokes(operation: str) -> bool:
+    return operation.startswith("invoke")
 
 
-def _take(tally: Tally, document: Any) -> None:
-    for number, block in enumerate(items_at(document, "output", "message", "content")):
-        tally.text(text_at(block, "text"))
-        if isinstance(use := at(block, "toolUse"), dict):
-            tool = tally.tool(number)
-            tool.name, tool.arguments = text_at(use, "name"), at(use, "input")
-    number_told = count_at(document, "contentBlockIndex")
-    if isinstance(begun := at(document, "start", "toolUse"), dict):
-        tally.tool(number_told).name = text_at(begun, "name")
-    tally.text(text_at(document, "delta", "text"))
-    if (piece := text_at(document, "delta", "toolUse", "input")) and number_told in tally.tools:
-        tally.tool(number_told).pieces.append(piece)
-    usage = at(document, "usage")
-    if isinstance(usage, dict):
-        tally.tokens_in = total(*(count_at(usage, name) for name in _INPUT))
-        tally.tokens_out = count_at(usage, "outputTokens")
+def _answer_of(response: HttpResponse) -> Answer:
+    body, trouble = decode_as_far_as_possible(response.body, response.head.header("content-encoding"))
+    framed = _FRAMES in (response.head.header("content-type") or "").lower()
+    if begins_with_a_frame(body) or (framed and not body.lstrip().startswith(b"{")):
+        return _framed(body, trouble)
+    return answer_of(response)
 
 
-def _framed(body: bytes) -> Answer:
-    documents = []
-    damaged = 0
-    for payload in _payloads(body):
-        try:
-            document = json.loads(payload)
-            wrapped = text_at(document, "bytes")
-            document = json.loads(base64.b64decode(wrapped)) if wrapped else document
-        except (ValueError, RecursionError, binascii.Error):
+def _framed(body: bytes, trouble: str | None) -> Answer:
+    stream = read_frames(body)
+    documents, damaged, doubtful = [], stream.lost, 0
+    for frame in stream.frames:
+        document = _document(frame)
+        if document is None:
             damaged += 1
-            continue
-        # A frame with only a message is an exception told inside the stream.
-        told = (
-            isinstance(document, dict)
-            and set(document) <= {"message", "Message", "originalMessage"}
-            and document
-        )
-        documents.append({"error": document} if told else document)
-    return Answer(documents=tuple(documents), note=f"{damaged} damaged frames" if damaged else None)
+        else:
+            documents.append(document)
+            doubtful += not frame.intact
+    notes = (
+        trouble,
+        damaged and f"{damaged} damaged frame{'s' * (damaged > 1)}",
+        # Redaction changes a frame and leaves its checksum: what it says is still worth showing.
+        doubtful and f"{doubtful} frame{'s' * (doubtful > 1)} with a wrong checksum",
+        stream.cut and "the stream is cut inside a frame",
+    )
+    return Answer(documents=tuple(documents), note="; ".join(note for note in notes if note) or None)
 
 
-def _payloads(body: bytes) -> Iterator[bytes]:
-    """The payload of each whole frame: total length, header length, checksum, headers, payload, checksum."""
-    position = 0
-    while position + 16 <= len(body):
-        size, headers = struct.unpack_from(">II", body, position)
-        if size < 16 + headers or position + size > len(body):
-            return
-        yield body[position + 12 + headers : position + size - 4]
-        position += size
+def _document(frame: Frame) -> Any:
+    """An event under its name, or what a model itself said; ``None`` for one that cannot be read."""
+    message_type = frame.header(":message-type")
+    if message_type == "error":
+        return {"error": {"message": frame.header(":error-message"), "type": frame.header(":error-code")}}
+    try:
+        document = json.loads(frame.payload or b"{}")
+        if wrapped := text_at(document, "bytes"):
+            return json.loads(base64.b64decode(wrapped, validate=True))
+    except (ValueError, RecursionError):  # what is no base64 is a ValueError too
+        return None
+    if message_type == "exception":
+        told = document if isinstance(document, dict) else {}
+        return {"error": {"type": frame.header(":exception-type"), **told}}
+    name = frame.header(":event-type")
+    return {name: document} if name else None

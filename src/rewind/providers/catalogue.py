@@ -1,17 +1,21 @@
 """The providers we ship, in the order they are asked."""
 
 import re
+from collections.abc import Iterable
 
 from rewind.model.http import RequestHead
 from rewind.providers.anthropic import Anthropic, AnthropicCounting
 from rewind.providers.base import Provider
 from rewind.providers.bedrock import Bedrock
+from rewind.providers.cohere import Cohere
 from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
 from rewind.providers.http import Http
+from rewind.providers.mcp import Mcp
 from rewind.providers.ollama import Ollama
 from rewind.providers.openai_chat import OpenAIChat
 from rewind.providers.openai_embeddings import Embeddings
 from rewind.providers.openai_responses import OpenAIResponses
+from rewind.providers.tools import Tools
 
 BUILT_IN: tuple[Provider, ...] = (
     Anthropic(),
@@ -19,13 +23,19 @@ BUILT_IN: tuple[Provider, ...] = (
     OpenAIResponses(),
     Gemini(),
     Ollama(),
+    Cohere(),
     Bedrock(),
     Embeddings(),
     GeminiEmbeddings(),
     AnthropicCounting(),
     GeminiCounting(),
+    Tools(),
+    Mcp(),
 )
 FALLBACK: Provider = Http()
+
+_NOT_OF_MODELS = ("http", "mcp", "tools")
+"""Providers whose requests are recorded only from hosts that were asked for."""
 
 _NEIGHBOURS = re.compile(
     r"/v1(beta)?/models(/[^/]+)*$"
@@ -36,11 +46,11 @@ _NEIGHBOURS = re.compile(
 """What clients ask of an LLM server besides answers. A replay without these would stop at the agent's first breath."""
 
 
-def identify(head: RequestHead) -> Provider:
+def identify(head: RequestHead, providers: Iterable[Provider] = BUILT_IN) -> Provider:
     """Who can read this request; the generic provider where nobody claims it."""
-    return next((provider for provider in BUILT_IN if provider.claims(head)), FALLBACK)
+    return next((provider for provider in providers if provider.claims(head)), FALLBACK)
 
 
 def looks_like_llm(head: RequestHead) -> bool:
     """Whether the request belongs to an LLM API, whatever its host: Ollama, vLLM and gateways live anywhere."""
-    return identify(head) is not FALLBACK or _NEIGHBOURS.search(head.path.rstrip("/")) is not None
+    return identify(head).name not in _NOT_OF_MODELS or _NEIGHBOURS.search(head.path.rstrip("/")) is not None

@@ -24,6 +24,11 @@ def text_at(value: Any, *path: str | int) -> str:
     return found if isinstance(found, str) else ""
 
 
+def words_at(value: Any, *path: str | int) -> str:
+    """The string at that place, fit to be written."""
+    return writable(text_at(value, *path))
+
+
 def items_at(value: Any, *path: str | int) -> list[Any]:
     """The list at that place, or an empty one."""
     found = at(value, *path)
@@ -38,6 +43,12 @@ def count_at(value: Any, *path: str | int) -> int | None:
     if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _LARGEST:
         return found
     return None
+
+
+def first_count(value: Any, places: Iterable[tuple[str, ...]]) -> int | None:
+    """The first believable number among those places: one thing has a name per vendor, and some tell it twice."""
+    counts = (count_at(value, *place) for place in places)
+    return next((count for count in counts if count is not None), None)
 
 
 def total(*counts: int | None) -> int | None:
@@ -71,8 +82,3 @@ def asked_tool(name: str, arguments: Any) -> str:
         except (ValueError, RecursionError):
             written = "…"
     return f"→ {name or '?'}({written})"
-
-
-def said(texts: Iterable[str], tools: Iterable[str]) -> str:
-    """What an answer comes to: the tools it asks for, or else the start of its text."""
-    return start_of(" ".join(tools) or "".join(texts))

@@ -1,12 +1,13 @@
-"""Any other HTTP exchange: the tools' own calls, MCP servers, files."""
+"""Any other HTTP exchange: the tools' own calls, files, search APIs."""
 
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.step import Reading, StepKind
+from rewind.model.message import Answered, Asked, Text
+from rewind.model.step import StepKind
 from rewind.providers.answer import answer_of, error_of
 from rewind.providers.base import Volatile
-from rewind.providers.fields import start_of
+from rewind.providers.fields import writable
 
 _SIGNATURES = ("Credential", "Date", "Expires", "Security-Token", "Signature")
 
@@ -27,12 +28,13 @@ class Http:
     def claims(self, head: RequestHead) -> bool:
         return True
 
-    def model_of(self, request: HttpRequest) -> str | None:
-        return None
+    def asked(self, request: HttpRequest) -> Asked:
+        return Asked()
 
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        return Reading(text=start_of(answer.shown), error=error_of(response, answer), note=answer.note)
+        parts = (Text(writable(answer.shown)),) if answer.shown else ()
+        return Answered(parts=parts, error=error_of(response, answer), note=answer.note)
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"error": {"message": message, "type": "rewind_miss"}}

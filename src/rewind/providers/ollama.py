@@ -3,11 +3,22 @@
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.step import Reading, StepKind
-from rewind.providers.answer import answer_of, asked_model
-from rewind.providers.base import Volatile
-from rewind.providers.fields import at, count_at, items_at, text_at
-from rewind.providers.tally import Tally
+from rewind.model.message import Answered, Asked, Message
+from rewind.model.step import StepKind
+from rewind.providers.answer import answer_of, asked_for
+from rewind.providers.chat_messages import conversation, message_of, take_message, tools_in
+from rewind.providers.chat_parts import parts_of
+from rewind.providers.draft import Draft, UsageTable, parameters_of
+from rewind.providers.fields import at, items_at, text_at, words_at
+from rewind.providers.openai_chat import TOOL_CALL_IDS
+
+USAGE = UsageTable(
+    # A prompt that is wholly cached is not counted again, and its field is left out.
+    input=(("prompt_eval_count",),),
+    output=(("eval_count",),),
+)
+
+_READ_FIELDS = ("model", "messages", "system", "prompt", "images", "tools", "stream")
 
 
 class Ollama:
@@ -15,34 +26,54 @@ class Ollama:
 
     name = "ollama"
     kind = StepKind.LLM_CALL
-    volatile = (
-        Volatile("messages[*].tool_calls[*].id", "Names a tool call; drawn at random.", linked=True),
-        Volatile("messages[*].tool_call_id", "Refers to a tool call.", linked=True),
-    )
+    volatile = TOOL_CALL_IDS
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and head.path.rstrip("/").endswith(("/api/chat", "/api/generate"))
 
-    def model_of(self, request: HttpRequest) -> str | None:
-        return asked_model(request)
+    def asked(self, request: HttpRequest) -> Asked:
+        document, note = asked_for(request)
+        system, messages = conversation(items_at(document, "messages"))
+        return Asked(
+            model=words_at(document, "model") or None,
+            system=parts_of(at(document, "system")) + system,
+            messages=messages + _prompt(document),
+            tools=tools_in(document),
+            parameters=parameters_of(document, _READ_FIELDS),
+            # Ollama streams unless it is told not to.
+            streamed=isinstance(document, dict) and document.get("stream") is not False,
+            note=note,
+        )
 
-    def read(self, request: HttpRequest, response: HttpResponse) -> Reading:
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        tally = Tally()
+        draft = Draft()
         for document in answer.documents:
-            tally.named(document, "model")
-            tally.text(text_at(document, "response") or text_at(document, "message", "content"))
-            for call in items_at(document, "message", "tool_calls"):
-                tool = tally.tool(None)
-                tool.name, tool.arguments = (
-                    text_at(call, "function", "name"),
-                    at(call, "function", "arguments"),
-                )
+            draft.named(document)
             if at(document, "done") is True:
-                # A prompt that is wholly cached is not counted again, and its field is left out.
-                tally.tokens_in = count_at(document, "prompt_eval_count")
-                tally.tokens_out = count_at(document, "eval_count")
-        return tally.reading(response, answer, lambda: self.model_of(request))
+                draft.stopped(text_at(document, "done_reason"))
+                draft.count({name: at(document, name) for name in ("prompt_eval_count", "eval_count")})
+        take_message(draft, [_piece(document) for document in answer.documents])
+        return draft.answered(response, answer, USAGE)
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"error": message}
+
+
+def _prompt(document: Any) -> tuple[Message, ...]:
+    """What ``/api/generate`` is given: one text, with or without pictures."""
+    turn = {"content": at(document, "prompt"), "images": at(document, "images")}
+    message = message_of(turn)
+    return (message,) if message.parts else ()
+
+
+def _piece(document: Any) -> Any:
+    """A line of ``/api/chat`` has a message; one of ``/api/generate`` has its fields beside the rest."""
+    if (message := at(document, "message")) is not None:
+        return message
+    drawn = text_at(document, "image")
+    return {
+        "content": text_at(document, "response"),
+        "thinking": text_at(document, "thinking"),
+        "images": [drawn] if drawn else [],
+    }

@@ -2,13 +2,21 @@
 
 import pytest
 
-from rewind.model.http import RequestHead
+from rewind.model.http import Headers, RequestHead
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify, looks_like_llm
+from support.wire_examples import EXAMPLES
 
 
-def head(path: str, *, method: str = "POST", host: str = "gateway.example") -> RequestHead:
-    return RequestHead(method=method, scheme="https", host=host, port=443, target=path, headers=())
+def head(
+    path: str,
+    *,
+    method: str = "POST",
+    scheme: str = "https",
+    host: str = "gateway.example",
+    headers: Headers = (),
+) -> RequestHead:
+    return RequestHead(method=method, scheme=scheme, host=host, port=443, target=path, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -76,18 +84,37 @@ def test_what_clients_ask_besides_answers_belongs_to_an_llm_server_too(path: str
     assert looks_like_llm(head(path, method="GET"))
 
 
-def test_no_two_providers_claim_one_path() -> None:
-    paths = [
-        "/v1/messages",
-        "/v1/chat/completions",
-        "/v1/responses",
-        "/v1/embeddings",
-        "/api/chat",
-        "/model/m/converse",
-    ]
-    paths += [f"/v1beta/models/g:{verb}" for verb in ("generateContent", "embedContent", "countTokens")]
-    for path in paths:
-        assert sum(provider.claims(head(path)) for provider in BUILT_IN) == 1, path
+def test_cohere_is_recognised_where_it_shows_itself() -> None:
+    cohere = identify(head("/v2/chat", host="api.cohere.com"))
+    assert (cohere.name, cohere.kind) == ("cohere", StepKind.LLM_CALL)
+    assert identify(head("/cohere/v1/chat")) is cohere
+    assert identify(head("/v2/chat")) is FALLBACK
+
+
+def test_tool_servers_are_told_by_their_headers_and_are_no_models() -> None:
+    asked = head("/any/path", headers=(("MCP-Protocol-Version", "2025-06-18"),))
+    first = head("/mcp", headers=(("Accept", "application/json, text/event-stream"),))
+    for request in (asked, first):
+        assert (identify(request).name, identify(request).kind) == ("mcp", StepKind.HTTP_CALL)
+        assert not looks_like_llm(request)
+
+
+def test_a_tool_of_the_agents_own_is_told_by_its_scheme() -> None:
+    call = head("weather", method="CALL", scheme="tool", host="")
+    assert (identify(call).name, identify(call).kind) == ("tools", StepKind.TOOL_CALL)
+    assert not looks_like_llm(call)
+
+
+def test_no_two_providers_claim_one_request() -> None:
+    heads = [example.request.head for example in EXAMPLES]
+    heads += [stream.request.head for example in EXAMPLES for stream in example.streams]
+    for request in heads:
+        assert sum(provider.claims(request) for provider in BUILT_IN) == 1, request.target
+
+
+def test_another_list_of_providers_can_be_asked() -> None:
+    assert identify(head("/v1/messages"), ()) is FALLBACK
+    assert identify(head("/v1/messages"), BUILT_IN[1:]) is FALLBACK
 
 
 def test_every_volatile_row_has_a_reason() -> None:

@@ -1,21 +1,23 @@
 """What each provider tells of an exchange."""
 
-import base64
 import json
-import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Usage
 from rewind.model.step import Reading
 from rewind.providers.catalogue import identify
+from rewind.providers.reading import read as read_with
 from rewind.wire.encoding import encode
+from support.aws_frames import chunk, event, exception, framed
 from support.exchanges import answer_with, request_of, stream_of
 
 
 def read(request: HttpRequest, response: HttpResponse) -> Reading:
-    return identify(request.head).read(request, response)
+    return read_with(identify(request.head), request, response)
 
 
 CLAUDE = request_of({"model": "claude-x"}, target="/v1/messages")
@@ -36,7 +38,9 @@ def test_an_anthropic_message_with_cached_input() -> None:
     }
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hello."}]
     answer = answer_with({"type": "message", "model": "claude-x-1", "content": content, "usage": usage})
-    assert read(CLAUDE, answer) == Reading(model="claude-x-1", text="Hello.", tokens_in=1110, tokens_out=7)
+    assert read(CLAUDE, answer) == Reading(
+        model="claude-x-1", text="Hello.", usage=Usage(input=1110, output=7, cache_read=100, cache_write=1000)
+    )
 
 
 def test_an_anthropic_stream_with_a_tool_call_and_cumulative_usage() -> None:
@@ -65,7 +69,7 @@ def test_an_anthropic_stream_with_a_tool_call_and_cumulative_usage() -> None:
         {"type": "message_delta", "usage": {"output_tokens": 20}},
         {"type": "message_delta", "usage": {"output_tokens": 31, "input_tokens": 6}},
     )
-    assert read(CLAUDE, answer) == Reading(model="c", text='→ look({"a":1})', tokens_in=6, tokens_out=31)
+    assert read(CLAUDE, answer) == Reading(model="c", text='→ look({"a":1})', usage=Usage(input=6, output=31))
 
 
 def test_an_anthropic_error_that_comes_inside_a_stream() -> None:
@@ -86,7 +90,7 @@ def test_a_chat_completion() -> None:
     answer = answer_with(
         {"model": "gpt-x-1", "choices": [{"index": 0, "message": {"content": "Hi"}}], "usage": usage}
     )
-    assert read(CHAT, answer) == Reading(model="gpt-x-1", text="Hi", tokens_in=3, tokens_out=4)
+    assert read(CHAT, answer) == Reading(model="gpt-x-1", text="Hi", usage=Usage(input=3, output=4))
 
 
 def test_a_chat_stream_with_parallel_tool_calls() -> None:
@@ -101,7 +105,9 @@ def test_a_chat_stream_with_parallel_tool_calls() -> None:
         {"choices": [], "usage": {"prompt_tokens": 8, "completion_tokens": 9}},
         end=b"data: [DONE]\n\n",
     )
-    assert read(CHAT, answer) == Reading(model="g", text='→ a({"x":1}) → b({})', tokens_in=8, tokens_out=9)
+    assert read(CHAT, answer) == Reading(
+        model="g", text='→ a({"x":1}) → b({})', usage=Usage(input=8, output=9)
+    )
 
 
 def test_tool_calls_without_numbers_are_told_apart_by_their_names() -> None:
@@ -135,7 +141,7 @@ def test_legacy_completions_and_content_in_parts_and_refusals() -> None:
 
 def test_an_azure_deployment_is_the_model_where_the_body_names_none() -> None:
     request = request_of({}, target="/openai/deployments/my-gpt/chat/completions")
-    assert identify(request.head).model_of(request) == "my-gpt"
+    assert identify(request.head).asked(request).model == "my-gpt"
 
 
 def test_a_response_whole_and_streamed_reads_the_same() -> None:
@@ -154,7 +160,7 @@ def test_a_response_whole_and_streamed_reads_the_same() -> None:
         {"type": "response.output_item.done", "output_index": 1, "item": output[1]},
         {"type": "response.completed", "response": whole},
     )
-    expected = Reading(model="g", text='→ look({"a":1})', tokens_in=5, tokens_out=6)
+    expected = Reading(model="g", text='→ look({"a":1})', usage=Usage(input=5, output=6))
     assert read(RESPONSES, answer_with(whole)) == read(RESPONSES, streamed) == expected
 
 
@@ -166,7 +172,9 @@ def test_a_failed_response_and_a_stream_cut_before_its_end() -> None:
     cut = stream_of(
         {"type": "response.output_text.delta", "delta": "Once upon"}, end=b'data: {"type": "respon'
     )
-    assert read(RESPONSES, cut) == Reading(model="gpt-x", text="Once upon")
+    assert read(RESPONSES, cut) == Reading(
+        model="gpt-x", text="Once upon", note="the stream is cut inside an event"
+    )
 
 
 GEMINI_PARTS = [
@@ -185,7 +193,9 @@ GEMINI_ANSWER = {
     [answer_with(GEMINI_ANSWER), answer_with([GEMINI_ANSWER]), stream_of(GEMINI_ANSWER)],
 )
 def test_gemini_reads_the_same_as_object_list_and_events(response: HttpResponse) -> None:
-    assert read(GEMINI, response) == Reading(model="gemini-x-1", text="Hi", tokens_in=2, tokens_out=7)
+    assert read(GEMINI, response) == Reading(
+        model="gemini-x-1", text="Hi", usage=Usage(input=2, output=7, reasoning=4)
+    )
 
 
 def test_a_gemini_list_that_is_cut_is_read_as_far_as_it_came() -> None:
@@ -213,7 +223,7 @@ def test_ollama_answers_in_lines() -> None:
     body = "\n".join(map(json.dumps, lines)).encode()
     answer = answer_with(body, media="application/x-ndjson")
     reading = read(OLLAMA, answer)
-    assert (reading.text, reading.tokens_in, reading.tokens_out) == ("Hello", 4, 5)
+    assert (reading.text, reading.usage) == ("Hello", Usage(input=4, output=5))
     assert reading.note is None
     tool = {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}, "done": True}
     assert read(OLLAMA, answer_with(tool)).text == '→ f({"a":1})'
@@ -221,49 +231,40 @@ def test_ollama_answers_in_lines() -> None:
 
 def test_embeddings_of_several_makes() -> None:
     openai = {"data": [{"embedding": [0.1] * 8}, {"embedding": [0.2] * 8}], "usage": {"prompt_tokens": 6}}
-    assert read(EMBED, answer_with(openai)) == Reading(model="emb", text="2 vectors of 8", tokens_in=6)
-    cohere = {"embeddings": {"float": [[0.1, 0.2]]}, "meta": {"billed_units": {"input_tokens": 3}}}
-    assert read(EMBED, answer_with(cohere)) == Reading(model="emb", text="1 vector of 2", tokens_in=3)
-    assert read(EMBED, answer_with({"data": [{"embedding": "AAAA"}]})).text == "1 vector"
-
-
-def frame(document: Any) -> bytes:
-    payload = json.dumps(document).encode()
-    headers = b"\x0b:event-type\x07\x00\x01x"
-    return (
-        struct.pack(">III", 16 + len(headers) + len(payload), len(headers), 0) + headers + payload + bytes(4)
+    assert read(EMBED, answer_with(openai)) == Reading(
+        model="emb", text="2 vectors of 8", usage=Usage(input=6)
     )
+    cohere = {"embeddings": {"float": [[0.1, 0.2]]}, "meta": {"billed_units": {"input_tokens": 3}}}
+    assert read(EMBED, answer_with(cohere)) == Reading(
+        model="emb", text="1 vector of 2", usage=Usage(input=3)
+    )
+    assert read(EMBED, answer_with({"data": [{"embedding": "AAAA"}]})).text == "1 vector"
 
 
 def test_bedrock_converse_whole_and_in_frames() -> None:
     usage = {"inputTokens": 1, "cacheReadInputTokens": 10, "outputTokens": 2}
     blocks = [{"text": "Hm."}, {"toolUse": {"name": "f", "input": {"a": 1}}}]
     whole = answer_with({"output": {"message": {"content": blocks}}, "usage": usage})
-    frames = b"".join(
-        map(
-            frame,
-            [
-                {"contentBlockIndex": 0, "delta": {"text": "Hm."}},
-                {"contentBlockIndex": 1, "start": {"toolUse": {"name": "f"}}},
-                {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"a":1}'}}},
-                {"usage": usage},
-            ],
-        )
+    frames = (
+        event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "Hm."}}),
+        event("contentBlockStart", {"contentBlockIndex": 1, "start": {"toolUse": {"name": "f"}}}),
+        event("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"a":1}'}}}),
+        event("metadata", {"usage": usage}),
     )
-    framed = answer_with(frames + b"\0\0\1", media="application/vnd.amazon.eventstream")
-    expected = Reading(model="nova:0", text='→ f({"a":1})', tokens_in=11, tokens_out=2)
-    assert read(CONVERSE, whole) == read(CONVERSE, framed) == expected
-    broken = answer_with(frame({"message": "Too many tokens"}), media="application/vnd.amazon.eventstream")
+    expected = Reading(model="nova:0", text='→ f({"a":1})', usage=Usage(input=11, output=2, cache_read=10))
+    assert read(CONVERSE, whole) == read(CONVERSE, framed(*frames)) == expected
+    cut = read(CONVERSE, framed(*frames, b"\0\0\1"))
+    assert cut == replace(expected, note="the stream is cut inside a frame")
+    broken = framed(exception("throttlingException", {"message": "Too many tokens"}))
     assert read(CONVERSE, broken).error == "Too many tokens"
 
 
 def test_bedrock_invoke_carries_anthropic_documents() -> None:
     request = request_of({}, target="/model/claude/invoke-with-response-stream")
     piece = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
-    body = frame({"bytes": base64.b64encode(json.dumps(piece).encode()).decode()})
     counted = (("x-amzn-bedrock-input-token-count", "12"),)
-    answer = answer_with(body, media="application/vnd.amazon.eventstream", headers=counted)
-    assert read(request, answer) == Reading(model="claude", text="Hi", tokens_in=12)
+    answer = framed(chunk(piece), headers=counted)
+    assert read(request, answer) == Reading(model="claude", text="Hi", usage=Usage(input=12))
 
 
 @pytest.mark.parametrize("request_", [CLAUDE, CHAT, RESPONSES, GEMINI, OLLAMA, EMBED, CONVERSE])
@@ -289,7 +290,7 @@ def test_errors_are_told_whatever_their_shape(request_: HttpRequest, body: Any, 
 def test_a_refusal_is_read_as_an_error_by_its_own_provider(request_: HttpRequest) -> None:
     provider = identify(request_.head)
     refusal = answer_with(provider.refusal("Rewind: never recorded."), status=400)
-    assert provider.read(request_, refusal).error == "Rewind: never recorded."
+    assert read_with(provider, request_, refusal).error == "Rewind: never recorded."
 
 
 def test_refusals_have_the_shape_of_their_api() -> None:
@@ -327,5 +328,5 @@ def test_any_other_exchange_shows_the_start_of_its_body() -> None:
     page = request_of(method="GET", target="/")
     assert read(page, answer_with(b"<h1>Hi</h1>", media="text/html")) == Reading(text="<h1>Hi</h1>")
     assert read(page, answer_with(b"\x89PNG\0", media="image/png")).text == "5 bytes of image/png"
-    event = stream_of({"jsonrpc": "2.0", "error": {"code": 1, "message": "no such tool"}})
-    assert read(page, event).error == "no such tool"
+    told = stream_of({"jsonrpc": "2.0", "error": {"code": 1, "message": "no such tool"}})
+    assert read(page, told).error == "no such tool"

@@ -1,0 +1,222 @@
+"""An LLM call without provider accent: what the model was given, and what it gave back.
+
+Codecs in :mod:`rewind.providers` make these values from recorded bytes, so every view, comparison and count reads
+one shape. A stream and the whole answer that says the same are equal values.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Role(StrEnum):
+    """Who speaks. ``developer`` messages are the system's; a tool's results are the tool's."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What the model thought before it spoke."""
+
+    text: str
+    sealed: bool = False
+    """Whether the provider keeps it, or part of it, to itself: encrypted, redacted or left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Words by which the model declines, where the API tells them from others."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool call that the model asks for."""
+
+    id: str
+    """Ties the result to it; empty where the API has none."""
+    name: str
+    arguments: Any
+    """The JSON value; the text as it came where it is no JSON (cut off, or a free-form tool)."""
+    hosted: bool = False
+    """Run by the provider within the answer: the agent has nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, sound, document or file, by what is known of it. Its bytes stay in the recorded body."""
+
+    kind: str
+    """``image``, ``audio``, ``video``, ``document`` or ``file``."""
+    media_type: str = ""
+    reference: str = ""
+    """The URL or file id; empty where the bytes were sent inline."""
+    digest: str = ""
+    """Of inline data, so that two pictures can be told apart."""
+    size: int | None = None
+    """Bytes of inline data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """What an embedding model answers with."""
+
+    count: int
+    dimensions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A part that no row of the codec reads: kept whole rather than dropped."""
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back."""
+
+    id: str
+    parts: tuple["Part", ...]
+    name: str = ""
+    """Known where the API repeats it."""
+    failed: bool = False
+    """Only where the API has a word for it; a text that says "error" is a text."""
+    hosted: bool = False
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+
+Part = Text | Thinking | Refusal | ToolUse | ToolResult | Media | Vectors | Other
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    name: str = ""
+    """The speaker's name, where the API has one."""
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool the model may ask for."""
+
+    name: str
+    description: str = ""
+    schema: Any = None
+    """Of its arguments; for a hosted tool its settings."""
+    hosted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens by kind, each counted once by the same rule whatever the provider's own; ``None`` where untold."""
+
+    input: int | None = None
+    """All the model read: cached or not, written to a cache or not."""
+    output: int | None = None
+    """All it wrote, thinking included."""
+    cache_read: int | None = None
+    """Of the input: read from a cache."""
+    cache_write: int | None = None
+    """Of the input: written to a cache."""
+    reasoning: int | None = None
+    """Of the output: thinking."""
+    more: Mapping[str, int] = field(default_factory=dict)
+    """What is priced apart by some providers, under the names of :mod:`rewind.stats.prices`: ``input_audio_tokens``,
+    ``cache_write_1h_tokens``, ``web_searches`` …"""
+    tier: str = ""
+    """The service tier that answered (``flex``, ``priority``, ``batch`` …), where it is told and not the usual one."""
+
+    @property
+    def is_told(self) -> bool:
+        return self.input is not None or self.output is not None
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the model was given."""
+
+    model: str | None = None
+    system: tuple[Part, ...] = ()
+    """The instructions that stand before the conversation."""
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """All else that was set: temperature, limits, formats, tool choice; names as the API has them."""
+    streamed: bool = False
+    continues: str | None = None
+    """The id of an earlier answer that the provider was told to go on from."""
+    history: str | None = None
+    """The id of a conversation that the provider keeps, and adds this call to."""
+    embeds: bool = False
+    """Whether vectors are asked for: such a call belongs to no conversation."""
+    note: str | None = None
+    """What could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What came back, as far as it came."""
+
+    id: str = ""
+    model: str | None = None
+    """As the answer names it; often a dated snapshot behind the alias that was asked for."""
+    parts: tuple[Part, ...] = ()
+    alternatives: tuple[tuple[Part, ...], ...] = ()
+    """The other choices, where several were asked for."""
+    stop: str = ""
+    """Why the model stopped, in the provider's own word."""
+    usage: Usage = NO_USAGE
+    error: str | None = None
+    """The provider's message, by status or inside an answer that began well."""
+    note: str | None = None
+    """What could not be read, and why."""
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The tools that the agent is asked to run."""
+        return tuple(part for part in self.parts if isinstance(part, ToolUse) and not part.hosted)
+
+
+def text_of(parts: tuple[Part, ...]) -> str:
+    """The words of the parts, in order; thinking and results of tools are not what was said."""
+    return "".join(part.text for part in parts if isinstance(part, Text | Refusal))
+
+
+def results_in(messages: tuple[Message, ...]) -> Iterator[ToolResult]:
+    """The results that the agent gives back, in order."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolResult) and not part.hosted:
+                yield part

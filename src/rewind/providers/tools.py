@@ -1,0 +1,50 @@
+"""Tools that the agent runs itself and tells us of: a call that never was on the wire, kept in the form of one.
+
+The request is ``CALL tool:NAME`` with the body ``{"arguments": …}``, the answer 200 with ``{"result": …}`` or 500
+with ``{"error": "…"}``. So a tool's step is stored, matched, replayed and shown like any other.
+"""
+
+from typing import Any
+from urllib.parse import unquote
+
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Text, ToolResult, ToolUse
+from rewind.model.step import StepKind
+from rewind.providers.answer import answer_of, asked_for, error_of
+from rewind.providers.base import Volatile
+from rewind.providers.fields import at, writable
+
+SCHEME = "tool"
+
+
+class Tools:
+    """Asked for by the agent's own code, answered by its own code."""
+
+    name = "tools"
+    kind = StepKind.TOOL_CALL
+    volatile: tuple[Volatile, ...] = ()
+
+    def claims(self, head: RequestHead) -> bool:
+        return head.scheme == SCHEME
+
+    def asked(self, request: HttpRequest) -> Asked:
+        document, note = asked_for(request)
+        use = ToolUse("", tool_name(request.head), at(document, "arguments"))
+        return Asked(messages=(Message(Role.ASSISTANT, (use,)),), note=note)
+
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
+        answer = answer_of(response)
+        document = answer.documents[0] if answer.documents else None
+        error = error_of(response, answer)
+        given = at(document, "result")
+        part: Part = Text(writable(given)) if isinstance(given, str) else Other("json", given)
+        parts = (Text(error),) if error else (part,)
+        result = ToolResult("", parts, name=tool_name(request.head), failed=error is not None)
+        return Answered(parts=(result,), error=error, note=answer.note)
+
+    def refusal(self, message: str) -> dict[str, Any]:
+        return {"error": message}
+
+
+def tool_name(head: RequestHead) -> str:
+    return writable(unquote(head.path.strip("/"), errors="replace"))
