@@ -2,8 +2,8 @@
 
 The nearer source wins: flag, ``REWIND_*`` variable, ``[tool.rewind]`` of the nearest pyproject.toml, user file,
 default. Lists (hosts, ignore) add up instead: a ``--host`` for one run must not silently stop the recording of
-the hosts the project names. The folder ``./.rewind`` is the project's word on where its store is, so it stands
-between the project's file and the user's.
+the hosts the project names. So do prices, model by model, which stand in files only. The folder ``./.rewind`` is
+the project's word on where its store is, so it stands between the project's file and the user's.
 """
 
 import os
@@ -49,6 +49,8 @@ class Settings:
     durable: bool = False
     upstream_proxy: str | None = None
     upstream_ca: Path | None = None
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Model, or pattern → its price by kind, in US dollars per million tokens; and its ``context``."""
     origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     """Setting → where its value comes from; several for a list that added up."""
 
@@ -82,6 +84,7 @@ KNOWN: dict[str, str] = {
     "durable": "bool",
     "upstream_proxy": "text",
     "upstream_ca": "path",
+    "prices": "table",
 }
 """Setting → type."""
 
@@ -117,6 +120,12 @@ def read_settings(
         if kind == "list":
             entries = (entry for source in naming for entry in _read(source, name, kind))
             values[name] = tuple(dict.fromkeys(entries))
+        elif kind == "table":
+            # The nearest comes first, also in the order in which patterns are tried.
+            table: dict[str, Any] = {}
+            for source in naming:
+                table |= {key: entry for key, entry in _read(source, name, kind).items() if key not in table}
+            values[name] = table
         else:
             del naming[1:]
             values[name] = _read(naming[0], name, kind)
@@ -261,6 +270,9 @@ def _read(source: _Source, name: str, kind: str) -> Any:
         case "path":
             if isinstance(value, str) and value and "\0" not in value:
                 return _path(source, name, value)
+        case "table":
+            if isinstance(value, dict):
+                return _prices(source, value)
         case _:
             if isinstance(value, str) and value:
                 return value
@@ -272,7 +284,19 @@ _WANTED = {
     "list": "a list of texts",
     "path": "a path",
     "text": "a text",
+    "table": "a table in a file",
 }
+
+
+def _prices(source: _Source, table: dict[str, Any]) -> dict[str, Any]:
+    from rewind.stats.own import own_price  # lazily: few name prices of their own
+
+    for model, entry in table.items():
+        try:
+            own_price(model, entry)
+        except ValueError as problem:
+            raise UsageError(f"{source.where('prices')}: 'prices': {model!r}: {problem}.") from problem
+    return table
 
 
 def _path(source: _Source, name: str, value: str) -> Path:

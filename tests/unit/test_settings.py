@@ -41,6 +41,7 @@ def test_with_nothing_said_the_store_is_in_the_users_data_folder(env, project, m
         "durable": False,
         "upstream_proxy": None,
         "upstream_ca": None,
+        "prices": {},
     }
     assert all(origin_kinds(settings, name) == ["default"] for name in settings.values())
 
@@ -127,6 +128,19 @@ def test_dashes_and_underscores_are_the_same_in_files(env, project):
         ('[tool.rewind]\ndurable = "yes"\n', ["'durable'", "true or false", "'yes'"]),
         ("[tool.rewind]\nhome = 3\n", ["'home'", "a path"]),
         ("[tool.rewind]\nupstream_proxy = 3\n", ["'upstream_proxy'", "a text"]),
+        ("[tool.rewind]\nprices = 3\n", ["pyproject.toml [tool.rewind]", "'prices'", "a table", "3"]),
+        ("[tool.rewind.prices]\nmine = 3\n", ["pyproject.toml [tool.rewind]", "'mine'", "a table such as"]),
+        ("[tool.rewind.prices]\nmine = { inputs = 1 }\n", ["'mine'", "'inputs'", "cache_read"]),
+        ('[tool.rewind.prices]\nmine = { input = "1" }\n', ["'mine'", "'input'", "US dollars", "'1'"]),
+        ("[tool.rewind.prices]\nmine = { input = -1 }\n", ["'mine'", "'input'", "-1"]),
+        ("[tool.rewind.prices]\nmine = { input = nan }\n", ["'mine'", "'input'", "nan"]),
+        ("[tool.rewind.prices]\nmine = { input = true }\n", ["'mine'", "'input'", "True"]),
+        ("[tool.rewind.prices]\nmine = { input = 1 }\n", ["'mine'", "needs 'output' as well"]),
+        ("[tool.rewind.prices]\nmine = { context = 1.5 }\n", ["'mine'", "'context'", "number of tokens"]),
+        (
+            "[tool.rewind.prices]\nmine-3.5 = { input = 1, output = 1 }\n",
+            ["'mine-3'", "a name with a dot needs quotes", '"mine-3.5"'],
+        ),
         ("[tool]\nrewind = 3\n", ["must be a table"]),
         ("[tool.rewind\n", ["pyproject.toml", "not valid TOML"]),
         ('[tool.rewind]\nhome = "~nobody-of-that-name/x"\n', ["'home'"]),
@@ -139,6 +153,26 @@ def test_a_bad_file_is_one_sentence_with_file_and_key(env, project, text, parts)
     assert caught.value.exit_code is ExitCode.USAGE
     told = f"{caught.value.message} {caught.value.hint}"
     assert all(part in told for part in parts), told
+
+
+def test_prices_add_up_model_by_model_and_the_project_wins(env, project):
+    write_user_file(env, "[prices]\nmine = { input = 1, output = 2 }\nother = { context = 8000 }\n")
+    (project / "pyproject.toml").write_text(
+        '[tool.rewind.prices]\n"team-*" = { input = 5, output = 5 }\nmine = { input = 3, output = 4.5 }\n'
+    )
+    settings = read_settings(env=env, cwd=project)
+    assert settings.prices == {
+        "team-*": {"input": 5, "output": 5},
+        "mine": {"input": 3, "output": 4.5},
+        "other": {"context": 8000},
+    }
+    assert list(settings.prices) == ["team-*", "mine", "other"]
+    assert origin_kinds(settings, "prices") == ["project", "user"]
+
+
+def test_prices_are_too_much_for_a_variable(env, project):
+    with pytest.raises(UsageError, match="REWIND_PRICES: 'prices' must be a table in a file"):
+        read_settings(env=env | {"REWIND_PRICES": "mine=3"}, cwd=project)
 
 
 def test_a_bad_variable_names_itself(env, project):

@@ -1,0 +1,68 @@
+"""What the steps of a run cost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from rewind.model.message import Usage
+from rewind.model.step import Reading, Step
+
+
+class Pricing(Protocol):
+    """Who knows prices: :class:`rewind.stats.prices.Prices`."""
+
+    def cost(
+        self, *, host: str, target: str, provider: str, model: str | None, usage: Usage, ts: float
+    ) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """A sum that says what it leaves out."""
+
+    usd: float | None = None
+    """``None`` when no call could be priced: unknown is not nothing."""
+    unpriced: int = 0
+    """Calls to a model whose price is not known."""
+
+
+def cost_of(pricing: Pricing, step: Step, reading: Reading | None = None) -> float | None:
+    """US dollars; ``None`` where the price or the tokens are not known. An answer from a tape cost nothing.
+
+    ``reading`` is what today's codec reads, where that was worked out.
+    """
+    request, response = step.request, step.response
+    if response is None:
+        return None
+    if response.tape is not None:
+        return 0.0
+    reading = reading or response.reading
+    for model in dict.fromkeys((reading.model, request.model)):
+        found = pricing.cost(
+            host=request.head.host,
+            target=request.head.target,
+            provider=request.provider,
+            model=model,
+            usage=reading.usage,
+            ts=request.ts,
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def spending(calls: Iterable[tuple[Step, Reading, float | None]]) -> Spending:
+    """The sum over calls to models.
+
+    A call that was turned away costs nothing that we know of; one that was cut may have cost something.
+    """
+    known = unpriced = 0
+    usd = 0.0
+    for step, reading, cost in calls:
+        head = step.response.head if step.response is not None else None
+        if cost is not None:
+            usd += cost
+            known += 1
+        elif reading.usage.is_told or (head is not None and head.status < 400):
+            unpriced += 1
+    return Spending(usd=usd if known else None, unpriced=unpriced)
