@@ -78,10 +78,11 @@ def command(
         )
     )
     # The agent has ended: its start was not delayed by how we will speak about it.
-    from rewind.cli.recorded import print_recorded
+    from rewind.cli.recorded import cost_of_run, print_recorded
     from rewind.cli.terminal import err
 
-    print_recorded(err(), result, quiet=quiet)
+    cost = None if quiet or not result.llm_calls else cost_of_run(settings.home, result, app.prices)
+    print_recorded(err(), result, quiet=quiet, cost=cost)
     return result.exit_code
 
 

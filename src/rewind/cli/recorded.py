@@ -1,8 +1,14 @@
 """What is said when a recording has ended."""
 
+from pathlib import Path
+
+from rewind.cli.money import dollars
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import plural, seconds
+from rewind.errors import RewindError
 from rewind.runs.record import RecordResult
+from rewind.stats.spending import Pricing
+from rewind.store.library import Library
 
 NO_CALL = (
     "the agent made no call in this run",
@@ -12,7 +18,19 @@ NO_CALL = (
 )
 
 
-def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool) -> None:
+def cost_of_run(home: Path, result: RecordResult, pricing: Pricing) -> str | None:
+    """``$0.034``, or a dash where no call could be priced; ``None`` where there was no call, or no store to ask."""
+    if not (result.session_id and result.llm_calls):
+        return None
+    library = Library(home)
+    try:
+        totals = library.totals(library.find(result.session_id), pricing)
+    except RewindError:  # what is wrong with the store is said already
+        return None
+    return dollars(totals.cost, totals.unpriced)
+
+
+def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cost: str | None = None) -> None:
     """The last lines of ``rewind record``; with ``quiet`` only what went wrong."""
     if not result.session_id:
         terminal.line(Span("rewind: this run was not kept: ", "bold red"), result.broken or "")
@@ -22,7 +40,7 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool) -> 
         terminal.line(Span("rewind: the recording is not complete: ", "bold red"), result.broken)
         terminal.line("  What came after that was not kept. The agent itself was not disturbed.")
     if not quiet:
-        terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result)})")
+        terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result, cost)})")
         if result.redactions:
             terminal.line(f"  {plural(result.redactions, 'secret')} removed")
     for remark in result.remarks:
@@ -37,10 +55,11 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool) -> 
         terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))
 
 
-def _totals(result: RecordResult) -> str:
+def _totals(result: RecordResult, cost: str | None) -> str:
     parts = [plural(result.llm_calls, "LLM call")]
     if result.other_calls:
         parts.append(plural(result.other_calls, "other call"))
     if result.tokens is not None:
         parts.append(plural(result.tokens, "token"))
+        parts += [cost] if cost is not None else []
     return ", ".join([*parts, seconds(result.seconds)])

@@ -11,12 +11,17 @@ import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.money import dollars
 from rewind.cli.terminal import Span, Terminal, err
 from rewind.cli.upstream import upstream_from, upstream_options
 from rewind.cli.wording import plural
 from rewind.errors import ExitCode, UsageError
+from rewind.model.step import StepKind
+from rewind.stats.spending import Pricing, Spending, cost_of, spending
 from rewind.store.library import Library, split_step
 from rewind.views import ReplayResult
+
+NOTHING = Spending()
 
 
 def read_latency(context: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -120,10 +125,11 @@ def command(
     if as_json:
         with _stdout_on_stderr():
             result = replay(options)
-        print_json(views.replay(result))
+        saved = _saved(result, app.prices)
+        print_json(views.replay(result) | {"saved_usd": saved.usd, "unpriced": saved.unpriced})
     else:
         result = replay(options)
-        print_replayed(err(), result)
+        print_replayed(err(), result, _saved(result, app.prices))
     return exit_code(result)
 
 
@@ -136,7 +142,15 @@ def exit_code(result: ReplayResult) -> ExitCode:
     return ExitCode.OK
 
 
-def print_replayed(terminal: Terminal, result: ReplayResult) -> None:
+def _saved(result: ReplayResult, prices: Pricing) -> Spending:
+    """What the answers cost when they were recorded."""
+    calls = (step for step in result.served if step.request.kind is StepKind.LLM_CALL)
+    return spending(
+        (step, step.response.reading, cost_of(prices, step)) for step in calls if step.response is not None
+    )
+
+
+def print_replayed(terminal: Terminal, result: ReplayResult, saved: Spending = NOTHING) -> None:
     """The last lines of ``rewind replay``."""
     if result.output_difference:
         print_difference(terminal, result.output_difference)
@@ -153,6 +167,8 @@ def print_replayed(terminal: Terminal, result: ReplayResult) -> None:
     if result.misses:
         parts.append(Span(plural(len(result.misses), "miss", "misses"), "red"))
     parts.append(Span(plural(result.network_calls, "network call"), "yellow" if result.network_calls else ""))
+    if saved.usd:
+        parts.append(Span(f"saved {dollars(saved.usd, saved.unpriced)}"))
     colour = {"identical": "green", "different": "red"}.get(result.output, "")
     parts.append(Span(f"output {result.output}", colour))
     if _other_exit(result):

@@ -4,12 +4,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rewind.cli.render import step_status
+from rewind.cli.money import dollars
+from rewind.cli.render import print_facts
+from rewind.cli.safe import safe_line
+from rewind.cli.steps import step_status
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import NONE, number, plural
+from rewind.conversation.context import part_text
+from rewind.conversation.outline import Understood
+from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
-from rewind.model.step import Ending, Step, StepResponse
+from rewind.model.message import Usage
+from rewind.model.step import Ending, StepKind, StepResponse
 from rewind.views.body import events, is_event_stream, read_body
+from rewind.views.understood import plain
 
 BINARY_SHOWN = 256
 """Bytes of a binary body that are shown, as hexadecimal digits."""
@@ -18,14 +26,16 @@ BINARY_SHOWN = 256
 def print_step(
     terminal: Terminal,
     session_id: str,
-    step: Step,
+    one: Understood,
     request_body: bytes | None,
     response_body: bytes | None,
     with_response: bool = True,
+    cost: float | None = None,
 ) -> None:
-    """The asking half, then the answering half; ``None`` for a request body that is not asked for."""
-    request = step.request
-    terminal.line(Span(f"{session_id}:{step.index}", "bold"), "  ", *_headline(step))
+    """What it means, then the asking half and the answering half; ``None`` for a body that is not asked for."""
+    step, request = one.step, one.step.request
+    terminal.line(Span(f"{session_id}:{step.index}", "bold"), "  ", *_headline(one))
+    print_facts(terminal, _facts(one, cost))
     if request_body is not None:
         terminal.line()
         terminal.line(Span(f"{request.head.method} {request.head.url}", "bold"))
@@ -35,23 +45,91 @@ def print_step(
         _print_body(terminal, request_body, request.head.headers)
     if with_response:
         terminal.line()
-        _print_response(terminal, step, response_body)
+        _print_response(terminal, one, response_body)
 
 
-def _headline(step: Step) -> Iterator[str | Span]:
-    request, response = step.request, step.response
-    reading = response.reading if response else None
-    yield request.kind.value
-    if model := (reading.model if reading else None) or request.model:
+def print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None:
+    """A tool call in full."""
+    terminal.line(
+        Span(f"{session_id}:{call.label}", "bold"),
+        "  tool_call  ",
+        Span(safe_line(call.use.name, 200), "cyan"),
+    )
+    facts: list[tuple[str, str | Span]] = [("asked for in", f"step {call.asked_in}")]
+    if call.answered_in is not None:
+        facts.append(("result in", f"step {call.answered_in}"))
+    if call.recorded_as is not None:
+        facts.append(("recorded as", f"step {call.recorded_as}"))
+        facts.append(("took", f"{number(call.ms)} ms"))
+    elif call.ms is not None:
+        facts.append(
+            ("took", f"{call.ms:,.1f} ms at most, from the asking answer to the request with the result")
+        )
+    if call.use.id:
+        facts.append(("id", call.use.id))
+    print_facts(terminal, facts)
+    terminal.line()
+    terminal.line(Span("arguments", "bold"))
+    arguments = plain(call.use.arguments)
+    terminal.line(
+        arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
+    )
+    terminal.line()
+    if call.result is None:
+        terminal.line(Span("No later request brought a result.", "yellow"))
+        return
+    terminal.line(Span("result, an error", "bold red") if call.result.failed else Span("result", "bold"))
+    for part in call.result.parts:
+        terminal.line(part_text(part))
+
+
+def _headline(one: Understood) -> Iterator[str | Span]:
+    request, reading = one.step.request, one.reading
+    yield one.kind.value
+    if model := reading.model or request.model:
         yield "  "
-        yield Span(model, "cyan")
-    if reading is not None and (reading.tokens_in is not None or reading.tokens_out is not None):
-        yield f"  {number(reading.tokens_in)} tokens in, {number(reading.tokens_out)} out"
+        yield Span(safe_line(model, 200), "cyan")
+    if reading.usage.is_told:
+        yield f"  {usage_shown(reading.usage)}"
     yield Span(f"  {request.match_key}", "dim")
 
 
-def _print_response(terminal: Terminal, step: Step, body: bytes | None) -> None:
-    response = step.response
+def usage_shown(usage: Usage) -> str:
+    """``1,204 tokens in (1,024 from cache), 88 out (40 thinking)``."""
+    cached = [
+        f"{count:,} {words}"
+        for count, words in ((usage.cache_read, "from cache"), (usage.cache_write, "to cache"))
+        if count
+    ]
+    read = f" ({', '.join(cached)})" if cached else ""
+    thought = f" ({usage.reasoning:,} thinking)" if usage.reasoning else ""
+    return f"{number(usage.input)} tokens in{read}, {number(usage.output)} out{thought}"
+
+
+def _facts(one: Understood, cost: float | None) -> Iterator[tuple[str, str | Span]]:
+    """What the exchange means, where a codec reads it."""
+    reading = one.reading
+    if one.place is not None:
+        goes_on = "" if one.place.parent is None else f", goes on from step {one.place.parent}"
+        started = "" if one.place.started_by is None else f", started by step {one.place.started_by}"
+        yield "thread", f"{one.place.thread}{goes_on}{started}"
+    if one.retry_of is not None:
+        yield "retry of", Span(f"step {one.retry_of}", "yellow")
+    if one.asked.model and reading.model and one.asked.model != reading.model:
+        yield "asked for", one.asked.model
+    if one.answered is not None and one.answered.stop:
+        yield "stopped", one.answered.stop
+    if one.kind is StepKind.LLM_CALL:
+        yield "cost", dollars(cost)
+        if one.asked.messages:
+            tools = f", {plural(len(one.asked.tools), 'tool')}" if one.asked.tools else ""
+            yield "read", f"{plural(len(one.asked.messages), 'message')}{tools}: --context shows them"
+    if one.asked.note:
+        yield "note", Span(one.asked.note, "yellow")
+
+
+def _print_response(terminal: Terminal, one: Understood, body: bytes | None) -> None:
+    step, response = one.step, one.step.response
     if response is None:
         terminal.line(Span("No answer is recorded.", "yellow"))
         return
@@ -74,10 +152,10 @@ def _print_response(terminal: Terminal, step: Step, body: bytes | None) -> None:
                 "yellow",
             )
         )
-    if response.reading.error:
-        terminal.line(Span(f"error: {response.reading.error}", "red"))
-    if response.reading.note:
-        terminal.line(Span(response.reading.note, "yellow"))
+    if one.reading.error:
+        terminal.line(Span(f"error: {one.reading.error}", "red"))
+    if one.reading.note:
+        terminal.line(Span(one.reading.note, "yellow"))
 
 
 def _timing(response: StepResponse) -> str:

@@ -4,15 +4,12 @@ import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.progress import Progress
 from rewind.cli.terminal import Span, Terminal, err, out
 from rewind.cli.wording import plural
 from rewind.errors import ExitCode, RewindError
-from rewind.model.clock import SystemClock
 from rewind.store.catalog import Catalog
 from rewind.store.library import Library
-
-QUIET_SECONDS = 0.5
-"""A check shorter than this needs no progress."""
 
 
 @click.command("verify")
@@ -36,9 +33,9 @@ def command(app: App, session: str | None, as_json: bool) -> int:
     library = Library(app.home)
     chosen = [library.find(session)] if session else library.sessions()
     found: list[views.Damage] = []
-    progress = _Progress(err(), len(chosen))
-    for one in chosen:
-        progress.show()
+    progress = Progress(err(), len(chosen), "sessions checked")
+    for done, one in enumerate(chosen):
+        progress.show(done)
         found += library.verify(one)
     progress.clear()
     state, problem = (None, None) if session else _catalog(app)
@@ -80,24 +77,3 @@ def _show(
         )
     if problem is not None:
         terminal.line(Span("✗ catalog: ", "red"), problem)
-
-
-class _Progress:
-    """How far we are, on a screen, when it takes long."""
-
-    def __init__(self, terminal: Terminal, total: int) -> None:
-        self._terminal, self._total = terminal, total
-        self._done = 0
-        self._clock = SystemClock()
-        self._began = self._clock.now()
-        self._shown = False
-
-    def show(self) -> None:
-        if self._terminal.stream.isatty() and self._clock.now() - self._began > QUIET_SECONDS:
-            self._terminal.write(f"\r{self._done}/{self._total} sessions checked")
-            self._shown = True
-        self._done += 1
-
-    def clear(self) -> None:
-        if self._shown:
-            self._terminal.write("\r" + " " * 40 + "\r")

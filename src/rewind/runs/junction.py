@@ -16,15 +16,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rewind.capture.redact import Redactor
+from rewind.conversation.threads import Place, Threads
 from rewind.gateway.exchange import Deny, Exchange, Pass, Play, Route, Verdict
 from rewind.match.call import Call, understand
 from rewind.model.clock import Clock
 from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
+from rewind.model.message import Answered, Asked
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
 from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
+from rewind.providers.reading import short
 from rewind.runs.answer import Answer
 from rewind.runs.pen import Pen
 from rewind.runs.shield import Shield
@@ -55,6 +58,8 @@ class Junction:
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
+    threads: Threads = field(default_factory=lambda: Threads(with_starters=False))
+    """Used on the pen's thread only."""
 
     @property
     def forwards_everything(self) -> bool:
@@ -146,6 +151,7 @@ class _Crossing(Passage):
         self._call: Call | None = None
         self._request: HttpRequest | None = None
         self._answer: Answer | None = None
+        self._asked = Asked()
 
     def early(self) -> bool:
         return self._early
@@ -237,7 +243,7 @@ class _Crossing(Passage):
     def _serve(self, decision: Serve) -> Play:
         step, junction = decision.step, self._junction
         assert junction.answer_of is not None and step.response is not None, "a tape has answers"
-        junction.tally.served += 1
+        junction.tally.served.append(step)
         junction.tally.drifted += decision.drifted
         response = junction.answer_of(step)
         self._write(lambda: self._copy(step, response))
@@ -260,6 +266,9 @@ class _Crossing(Passage):
 
     def _write_request(self, call: Call, note: str | None) -> None:
         assert self._pen is not None and self._request is not None, "there is something to write"
+        nothing: tuple[Asked, Place | None] = (Asked(), None)
+        asked, place = self._understood(lambda: self._place(call), nothing)
+        self._asked = asked
         request = StepRequest(
             index=self._index,
             ts=self._ts,
@@ -267,7 +276,8 @@ class _Crossing(Passage):
             provider=call.provider.name,
             match_key=call.key,
             head=self._request.head,
-            model=call.provider.model_of(self._request),
+            model=asked.model and asked.model[:200],
+            thread=None if place is None else place.thread,
             note=note,
         )
         self._pen.writer.request(request, self._request.body)
@@ -285,11 +295,36 @@ class _Crossing(Passage):
         if answer.copy is None:
             return Reading(note="a long answer; read when it is looked at")
         whole = HttpResponse(head=response.head, body=b"".join(answer.copy), chunks=())
-        return self._call.provider.read(self._request, whole)
+        answered = self._understood(lambda: self._take_answer(whole), Answered())
+        return short(self._asked, answered)
 
     def _copy(self, step: Step, response: HttpResponse | None) -> None:
         assert self._pen is not None and step.response is not None, "there is something to copy"
-        self._pen.writer.response(self._index, step.response, response.body if response is not None else b"")
+        body = response.body if response is not None else b""
+        self._pen.writer.response(self._index, replace(step.response, tape=step.index), body)
+        if response is not None:
+            self._understood(lambda: self._take_answer(response), Answered())
+
+    # ── understanding: for lists only; whatever it comes to, the bytes are kept ──────────────────────────────
+
+    def _place(self, call: Call) -> tuple[Asked, Place | None]:
+        asked = call.provider.asked(call.request)
+        if call.provider.kind is not StepKind.LLM_CALL or asked.embeds:
+            return asked, None
+        return asked, self._junction.threads.call(self._index, call.key, asked)
+
+    def _take_answer(self, response: HttpResponse) -> Answered:
+        assert self._call is not None, "an answer follows a request"
+        answered = self._call.provider.answered(self._call.request, response)
+        self._junction.threads.answer(self._index, answered)
+        return answered
+
+    def _understood(self, work: Callable[[], T], otherwise: T) -> T:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  a codec's fault must not cost a step
+            self._junction.remark("a bug in Rewind", f"a step is kept, but was not understood: {error!r}")
+            return otherwise
 
 
 async def _written(pen: Pen, work: Callable[[], T]) -> T | None:

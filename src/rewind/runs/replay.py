@@ -36,6 +36,7 @@ from rewind.runs.surroundings import agent_environment
 from rewind.runs.tally import MissNote
 from rewind.store.library import Library
 from rewind.store.reader import SessionReader
+from rewind.store.replays import note_replay
 from rewind.store.writer import SessionWriter, Stream
 from rewind.version import __version__
 
@@ -81,6 +82,8 @@ class ReplayResult:
     remarks: tuple[str, ...]
     kept_as: str | None = None
     """With ``--on-miss live``: the session that holds this run, the live answers included."""
+    served: tuple[Step, ...] = ()
+    """The recorded steps that answered, once for each time."""
 
 
 def replay(options: ReplayOptions) -> ReplayResult:
@@ -155,6 +158,12 @@ def replay(options: ReplayOptions) -> ReplayResult:
     tally = junction.tally
     if kept is not None:
         kept.end(code, tally.remarks)
+    note_replay(
+        options.home,
+        ts=SystemClock().now(),
+        session=start.id,
+        steps=(step.index for step in tally.served),
+    )
     output, difference = _compare(recorded_output, b"".join(printed), redactor)
     return ReplayResult(
         session_id=start.id,
@@ -170,6 +179,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
         recorded_exit_code=session.end.exit_code if session.end is not None else None,
         remarks=tally.remarks,
         kept_as=kept.id if kept is not None else None,
+        served=tuple(tally.served),
     )
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from rewind.model.step import Reading
+from rewind.model.step import Reading, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,8 @@ class Tally:
     other_calls: int = 0
     tokens: int = 0
     tokens_known: bool = False
-    served: int = 0
+    served: list[Step] = field(default_factory=list)
+    """The recorded steps that answered."""
     drifted: int = 0
     live: int = 0
     misses: list[MissNote] = field(default_factory=list)
@@ -32,7 +33,7 @@ class Tally:
         self._remarks[subject, text] += 1
 
     def read(self, reading: Reading) -> None:
-        for tokens in (reading.tokens_in, reading.tokens_out):
+        for tokens in (reading.usage.input, reading.usage.output):
             if tokens is not None:
                 self.tokens += tokens
                 self.tokens_known = True

@@ -14,14 +14,17 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
+from rewind.model.message import Usage
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
-from rewind.store.totals import Totals, totals_from_fields
+from rewind.store.totals import Totals, totals_fields, totals_from_fields
 
 Fields = dict[str, Any]
 
 _SEAL = re.compile(rb',"~":"([0-9a-f]{8})"\}')
 _SEAL_SIZE = len(b',"~":"00000000"}')
+USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
+"""Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
 _TEXT_SHOWN = 500
 _ERROR_SHOWN = 2000
 _LINE_START = b'{"kind":"'
@@ -119,6 +122,7 @@ def request_fields(request: StepRequest) -> Fields:
         "key": request.match_key,
         "body": request.body,
         "size": request.body_size,
+        **({"thread": request.thread} if request.thread else {}),
         **({"note": request.note} if request.note else {}),
         "headers": head.headers,
     }
@@ -142,6 +146,7 @@ def step_request(fields: Fields) -> StepRequest:
         body=BlobId(fields.get("body") or NO_BYTES),
         body_size=fields.get("size") or 0,
         model=fields.get("model"),
+        thread=fields.get("thread"),
         note=fields.get("note"),
     )
 
@@ -153,6 +158,7 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
     optional = {
         "ending": None if complete else response.ending.value,
         "reason": response.reason,
+        "tape": response.tape,
         "error": reading.error and reading.error[:_ERROR_SHOWN],
         "note": reading.note,
         "trailers": response.trailers,
@@ -164,8 +170,7 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
         "model": reading.model,
         "status": head.status if head else None,
         "text": reading.text[:_TEXT_SHOWN],
-        "tokens_in": reading.tokens_in,
-        "tokens_out": reading.tokens_out,
+        **_usage_fields(reading.usage),
         "ms": response.ms,
         "first_ms": response.first_ms,
         **{name: value for name, value in optional.items() if value},
@@ -174,6 +179,27 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
         "chunks": times or [(chunk.at, chunk.size) for chunk in response.chunks],
         "head": head and {"version": head.version, "reason": head.reason, "headers": head.headers},
     }
+
+
+def _usage_fields(usage: Usage) -> Fields:
+    optional = {name: getattr(usage, name) for name in USAGE_KINDS} | {
+        "tier": usage.tier,
+        "usage": usage.more,
+    }
+    told = {name: value for name, value in optional.items() if value}
+    return {"tokens_in": usage.input, "tokens_out": usage.output, **told}
+
+
+def usage_in(fields: Fields) -> Usage:
+    """The tokens that a ``step`` line tells."""
+    more = fields.get("usage")
+    return Usage(
+        input=fields.get("tokens_in"),
+        output=fields.get("tokens_out"),
+        **{name: fields.get(name) for name in USAGE_KINDS},
+        more=more if isinstance(more, dict) else {},
+        tier=fields.get("tier") or "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +231,12 @@ def step_answer(fields: Fields) -> Answer:
         reading=Reading(
             model=fields.get("model"),
             text=fields.get("text") or "",
-            tokens_in=fields.get("tokens_in"),
-            tokens_out=fields.get("tokens_out"),
+            usage=usage_in(fields),
             error=fields.get("error"),
             note=fields.get("note"),
         ),
         reason=fields.get("reason"),
+        tape=fields.get("tape"),
     )
     return Answer(response, BlobId(chunks) if isinstance(chunks, str) else None)
 
@@ -221,7 +247,7 @@ def end_fields(end: SessionEnd, totals: Totals, pack_size: int) -> Fields:
         "kind": "end",
         "ts": fields.pop("ended"),
         **fields,
-        "totals": asdict(totals),
+        "totals": totals_fields(totals),
         "pack_size": pack_size,
     }
 

@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from rewind.cli.recorded import print_recorded
-from rewind.cli.replay import exit_code, print_replayed
+from rewind.cli.replay import NOTHING, exit_code, print_replayed
 from rewind.cli.terminal import Terminal
 from rewind.errors import ExitCode
 from rewind.runs.junction import MissNote
 from rewind.runs.record import RecordResult
 from rewind.runs.replay import ReplayResult
+from rewind.stats.spending import Spending
 
 
-def recorded(*, quiet: bool = False, **changes: Any) -> list[str]:
+def recorded(*, quiet: bool = False, cost: str | None = None, **changes: Any) -> list[str]:
     fields: dict[str, Any] = {
         "session_id": "7f3a2b9c",
         "exit_code": 0,
@@ -23,11 +24,11 @@ def recorded(*, quiet: bool = False, **changes: Any) -> list[str]:
         "seconds": 8.4,
     }
     stream = io.StringIO()
-    print_recorded(Terminal(stream), RecordResult(**(fields | changes)), quiet=quiet)
+    print_recorded(Terminal(stream), RecordResult(**(fields | changes)), quiet=quiet, cost=cost)
     return stream.getvalue().splitlines()
 
 
-def replayed(**changes: Any) -> tuple[ExitCode, list[str]]:
+def replayed(*, saved: Spending = NOTHING, **changes: Any) -> tuple[ExitCode, list[str]]:
     fields: dict[str, Any] = {
         "session_id": "7f3a2b9c",
         "played": 12,
@@ -44,7 +45,7 @@ def replayed(**changes: Any) -> tuple[ExitCode, list[str]]:
     }
     result = ReplayResult(**(fields | changes))
     stream = io.StringIO()
-    print_replayed(Terminal(stream), result)
+    print_replayed(Terminal(stream), result, saved)
     return exit_code(result), stream.getvalue().splitlines()
 
 
@@ -54,6 +55,11 @@ def test_a_good_recording_is_two_lines():
         "→ rewind inspect 7f3a2b9c",
     ]
     assert recorded(quiet=True) == []
+
+
+def test_what_a_run_cost_is_told_with_its_tokens():
+    first, _ = recorded(cost="$0.034")
+    assert first == "Session recorded: 7f3a2b9c  (12 LLM calls, 3,241 tokens, $0.034, 8.4 s)"
 
 
 def test_one_call_is_singular_and_unknown_tokens_are_not_told():
@@ -80,6 +86,15 @@ def test_a_broken_recording_says_what_was_not_kept_even_when_quiet(quiet: bool):
 def test_a_run_that_could_not_be_kept_at_all_names_no_session(quiet: bool):
     first, _ = recorded(session_id="", broken="The store is read-only.", quiet=quiet, llm_calls=0)
     assert first == "rewind: this run was not kept: The store is read-only."
+
+
+def test_a_replay_says_what_it_saved_where_that_is_known():
+    assert replayed(saved=Spending(usd=0.0341)) == (
+        ExitCode.OK,
+        ["12/12 steps replayed · 0 network calls · saved $0.034 · output identical"],
+    )
+    _, (line,) = replayed(saved=Spending(usd=0.5, unpriced=2))
+    assert "saved $0.500+" in line
 
 
 def test_an_exact_replay_is_one_line():

@@ -1,0 +1,276 @@
+"""What the model read at a step, and how that differs from what it read at an earlier one.
+
+Both histories are lists of entries: the system prompt, the tools, and each message; every result of a tool is an
+entry of its own, since APIs put several into one message or not, as they like. Entries that are equal are matched
+first, from both ends and then in the middle. What is left between two matches is paired, in order, with what is like
+it. A pair is ``truncated`` when the later text is the beginning of the earlier one (a mark such as "[truncated]" may
+follow), else ``changed``. What has no partner is ``dropped``, or new: ``added`` where the history grew at its end,
+``injected`` where known entries still follow.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import groupby
+
+from rewind.conversation.sameness import Digest, message_digest, written
+from rewind.model.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Other,
+    Part,
+    Refusal,
+    Role,
+    Text,
+    Thinking,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+    Vectors,
+)
+
+_LONGEST_MARK = 80
+"""Characters that may stand behind what was kept of a truncated text."""
+_LEAST_LOST = 8
+"""A text that lost less was edited, not truncated."""
+_ALIKE = 0.3
+"""The share, of words or at both ends, from which on two texts are one that was edited, not two."""
+_WORDS_LOOKED_AT = 2000
+
+
+class Fate(StrEnum):
+    """What became of an entry since the earlier call."""
+
+    SAME = "same"
+    ADDED = "added"
+    DROPPED = "dropped"
+    CHANGED = "changed"
+    TRUNCATED = "truncated"
+    INJECTED = "injected"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing the model read."""
+
+    what: str
+    """``system``, ``tools``, or the role of a message."""
+    text: str
+    """All of it as people read it."""
+    digest: Digest
+    """Equal for what says the same: thinking and the ids of tool calls do not count."""
+    place: str
+    """Where it stands in the neutral shape: ``system``, ``tools``, ``messages[3]``."""
+    label: str = ""
+    """For a tool's result: the tool's name, and whether it is an error."""
+    held: bool = False
+    """Whether the agent did not send it, because the provider keeps it."""
+
+    @property
+    def size(self) -> int:
+        """Characters."""
+        return len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An entry, and what became of it."""
+
+    fate: Fate
+    entry: Entry
+    """As it is now; for what was dropped, as it was."""
+    before: Entry | None = None
+    """For what is changed or truncated: as it was."""
+    kept: int = 0
+    """For what is truncated: how many characters stayed."""
+    own_answer: bool = False
+    """Whether it is what the model itself said at the earlier step."""
+
+    @property
+    def lost(self) -> int:
+        return 0 if self.before is None else self.before.size - self.kept
+
+
+def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[Entry, ...]:
+    """What the model read, in order; ``held`` are messages before the others that the provider keeps."""
+    entries = []
+    if asked.system:
+        entries.append(_entry("system", "system", Message(Role.SYSTEM, asked.system)))
+    if asked.tools:
+        text = "\n".join(map(tool_text, asked.tools))
+        entries.append(Entry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),))), "tools"))
+    for message in held:
+        entries += [replace(entry, held=True) for entry in _entries(message, "held by the provider")]
+    for at, message in enumerate(asked.messages):
+        entries += _entries(message, f"messages[{at}]")
+    return tuple(entries)
+
+
+def compare(old: Sequence[Entry], new: Sequence[Entry], answer: Answered | None = None) -> tuple[Change, ...]:
+    """How the context grew, shrank or changed; ``answer`` is what the model said to the earlier one."""
+    said = _said(answer)
+    changes = list(_changes(old, new))
+    last_known = max(
+        (at for at, change in enumerate(changes) if change.fate in (Fate.SAME, Fate.CHANGED, Fate.TRUNCATED)),
+        default=-1,
+    )
+    return tuple(
+        _new(change, is_last=at > last_known, said=said) if change.fate is Fate.ADDED else change
+        for at, change in enumerate(changes)
+    )
+
+
+def _entries(message: Message, place: str) -> Iterator[Entry]:
+    """The message, its results apart from what else it says."""
+    groups = [
+        (is_result, tuple(parts))
+        for is_result, parts in groupby(message.parts, key=lambda part: isinstance(part, ToolResult))
+    ]
+    number = 0
+    whole = len(message.parts) <= 1 or groups == [(False, message.parts)]
+    for is_result, parts in groups or [(False, ())]:
+        for one in ((part,) for part in parts) if is_result else (parts,):
+            where = place if whole else f"{place}.parts[{number}]"
+            yield (
+                _result_entry(one[0], where)
+                if is_result
+                else _entry(message.role.value, where, Message(message.role, one))
+            )
+            number += len(one)
+
+
+def _result_entry(result: Part, place: str) -> Entry:
+    assert isinstance(result, ToolResult), "only results are entries of their own"
+    label = " ".join(word for word in (result.name, "error" if result.failed else "") if word)
+    digest = message_digest(Message(Role.TOOL, (result,)))
+    return Entry("tool", parts_text(result.parts), digest, place, label)
+
+
+def _entry(what: str, place: str, message: Message) -> Entry:
+    return Entry(what, parts_text(message.parts), message_digest(message), place)
+
+
+def _new(change: Change, *, is_last: bool, said: frozenset[Digest]) -> Change:
+    fate = Fate.ADDED if is_last else Fate.INJECTED
+    return Change(fate, change.entry, own_answer=change.entry.digest in said)
+
+
+def _said(answer: Answered | None) -> frozenset[Digest]:
+    """The answer as the messages in which a history may bring it: whole, or one part each."""
+    if answer is None:
+        return frozenset()
+    spoken = tuple(part for part in answer.parts if not isinstance(part, Thinking))
+    messages = [answer.parts, *((part,) for part in spoken)]
+    return frozenset(message_digest(Message(Role.ASSISTANT, parts)) for parts in messages)
+
+
+def _changes(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change]:
+    """Everything new is ``ADDED`` here; whether known entries follow is seen only at the end."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start].digest == new[start].digest:
+        yield _kept(old[start], new[start])
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end].digest == new[-1 - end].digest:
+        end += 1
+    middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
+    matcher = SequenceMatcher(
+        None, [e.digest for e in middle_old], [e.digest for e in middle_new], autojunk=False
+    )
+    for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        gone, come = middle_old[old_from:old_to], middle_new[new_from:new_to]
+        yield from map(_kept, gone, come) if tag == "equal" else _paired(gone, come)
+    if end:
+        yield from map(_kept, old[-end:], new[-end:])
+
+
+def _kept(before: Entry, now: Entry) -> Change:
+    """What says the same is the same, unless thinking was left out of it or its result became an error."""
+    same = before.label == now.label and before.text.split() == now.text.split()
+    return Change(Fate.SAME, now) if same else Change(Fate.CHANGED, now, before)
+
+
+def _paired(gone: Sequence[Entry], come: Sequence[Entry]) -> Iterator[Change]:
+    """What stands in place of what: of one role and alike, in order."""
+    waiting = list(gone)
+    for entry in come:
+        at = next((at for at, one in enumerate(waiting) if _is_edit(one, entry)), None)
+        if at is None:
+            yield Change(Fate.ADDED, entry)
+            continue
+        yield from (Change(Fate.DROPPED, one) for one in waiting[:at])
+        yield _edited(waiting[at], entry)
+        del waiting[: at + 1]
+    yield from (Change(Fate.DROPPED, one) for one in waiting)
+
+
+def _is_edit(before: Entry, now: Entry) -> bool:
+    if before.what != now.what:
+        return False
+    if before.what in ("system", "tools"):
+        return True
+    old, new = (frozenset(one.text.split()[:_WORDS_LOOKED_AT]) for one in (before, now))
+    shared = len(old & new)
+    if shared and shared >= _ALIKE * min(len(old), len(new)):
+        return True
+    ends = _common_beginning(before.text, now.text) + _common_beginning(before.text[::-1], now.text[::-1])
+    return ends >= _ALIKE * min(before.size, now.size) > 0
+
+
+def _edited(before: Entry, now: Entry) -> Change:
+    kept = _common_beginning(before.text, now.text)
+    mark = now.size - kept
+    truncated = (
+        now.size < before.size and before.size - kept >= _LEAST_LOST and mark <= min(_LONGEST_MARK, kept)
+    )
+    return Change(Fate.TRUNCATED, now, before, kept) if truncated else Change(Fate.CHANGED, now, before)
+
+
+def _common_beginning(left: str, right: str) -> int:
+    low, high = 0, min(len(left), len(right))
+    while low < high:  # slices are compared in C: a halving search beats a loop over characters
+        middle = (low + high + 1) // 2
+        if left[:middle] == right[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def tool_text(tool: ToolDefinition) -> str:
+    """A tool's definition in one line."""
+    hosted = " (hosted)" if tool.hosted else ""
+    return f"{tool.name}{hosted}: {tool.description} {written(tool.schema)}"
+
+
+def parts_text(parts: Sequence[Part]) -> str:
+    """All parts of a message as people read them."""
+    return "\n".join(text for part in parts if (text := part_text(part)))
+
+
+def part_text(part: Part) -> str:
+    match part:
+        case Text(text) | Refusal(text):
+            return text
+        case Thinking(text, sealed):
+            return f"(thinking) {text or 'sealed by the provider'}" if text or sealed else ""
+        case ToolUse(_, name, arguments):
+            return f"→ {name}({written(arguments)})"
+        case ToolResult():
+            sign = "✗" if part.failed else "←"
+            return (
+                f"{sign} {parts_text(part.parts)}"
+                if not part.name
+                else f"{sign} {part.name}: {parts_text(part.parts)}"
+            )
+        case Media():
+            size = "" if part.size is None else f"{part.size:,} bytes"
+            told = (part.media_type or part.kind, part.reference, size, part.digest[:8])
+            return "[" + " ".join(word for word in told if word) + "]"
+        case Vectors(count, dimensions):
+            return f"[{count} vectors of {dimensions}]"
+        case Other(kind, value):
+            return f"[{kind}] {written(value)}"

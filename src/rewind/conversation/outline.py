@@ -1,0 +1,178 @@
+"""A whole run, understood: every step with its place, what was asked and answered, and the tools between."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from rewind.conversation.retries import retries
+from rewind.conversation.threads import Place, Threads
+from rewind.conversation.tools import ToolCall, ToolRun, Turn, merged, tool_calls
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
+from rewind.model.session import Recording
+from rewind.model.step import Reading, Step, StepKind
+from rewind.providers.base import Provider
+from rewind.providers.catalogue import FALLBACK, identify
+from rewind.providers.reading import short
+
+Bodies = Callable[[Step], tuple[bytes, bytes]]
+"""The recorded bytes of a step: of its request, and of its answer (none where there is none)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """A step, read."""
+
+    step: Step
+    kind: StepKind
+    """By today's codecs: a session recorded last year is read as well as they can."""
+    asked: Asked
+    answered: Answered | None
+    """``None`` when no answer came."""
+    place: Place | None
+    """``None`` for what is no part of a conversation: other calls, and embeddings."""
+    retry_of: int | None
+    reading: Reading
+    """The short form, by today's codecs; what they cannot tell is as it was told when it was recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What a run was about."""
+
+    steps: tuple[Understood, ...]
+    tools: tuple[ToolCall, ...]
+
+    @property
+    def threads(self) -> int:
+        return len({one.place.thread for one in self.steps if one.place is not None})
+
+    def step(self, index: int) -> Understood | None:
+        return next((one for one in self.steps if one.step.index == index), None)
+
+    def held(self, index: int) -> tuple[Message, ...]:
+        """What the model read at a step though the agent did not send it: the history that the provider keeps."""
+        messages: list[Message] = []
+        one = self.step(index)
+        while one is not None and (one.asked.continues or one.asked.history):
+            before = self.step(one.place.parent) if one.place and one.place.parent else None
+            if before is None:
+                break
+            said = (Message(Role.ASSISTANT, before.answered.parts),) if before.answered is not None else ()
+            messages[:0] = (*before.asked.messages, *said)
+            one = before
+        return tuple(messages)
+
+    def tools_of(self) -> Mapping[int, list[ToolCall]]:
+        """Step → the tool calls that its answer asks for."""
+        found: dict[int, list[ToolCall]] = {}
+        for call in self.tools:
+            found.setdefault(call.asked_in, []).append(call)
+        return found
+
+
+def _reader_of(step: Step) -> tuple[Provider, StepKind]:
+    """Who reads the step today, and what kind of step that makes it; nobody new leaves the recorded kind."""
+    provider = identify(step.request.head)
+    return provider, step.request.kind if provider is FALLBACK else provider.kind
+
+
+def _answered(provider: Provider, request: HttpRequest, step: Step, body: bytes) -> Answered | None:
+    if step.response is None or step.response.head is None:
+        return None
+    head = step.response.head
+    response = HttpResponse(head=head, body=body, chunks=(), trailers=step.response.trailers)
+    return provider.answered(request, response)
+
+
+def _reading(step: Step, provider: Provider, asked: Asked, answered: Answered | None) -> Reading:
+    recorded = step.response.reading if step.response is not None else Reading()
+    if answered is None or provider is FALLBACK:
+        return recorded
+    now = short(asked, answered)
+    return Reading(
+        model=now.model or recorded.model,
+        text=now.text or recorded.text,
+        usage=now.usage if now.usage.is_told else recorded.usage,
+        error=now.error or recorded.error,
+        note=now.note,
+    )
+
+
+def outline_of(
+    recording: Recording, bodies: Bodies, told: Callable[[int], object] = lambda _done: None
+) -> Outline:
+    """The run, understood. ``told`` hears how many steps are read, for those who wait."""
+    again = retries(recording.steps)
+    threads = _InOrder()
+    steps: list[Understood] = []
+    for done, step in enumerate(recording.steps, 1):
+        provider, kind = _reader_of(step)
+        request_body, response_body = bodies(step)
+        request = HttpRequest(head=step.request.head, body=request_body)
+        asked = provider.asked(request)
+        answered = _answered(provider, request, step, response_body)
+        converses = kind is StepKind.LLM_CALL and not asked.embeds
+        steps.append(
+            Understood(
+                step=step,
+                kind=kind,
+                asked=asked,
+                answered=answered,
+                place=threads.place(step, asked, answered) if converses else None,
+                retry_of=again.get(step.index),
+                reading=_reading(step, provider, asked, answered),
+            )
+        )
+        told(done)
+    turns = [_turn(one) for one in steps if one.place is not None]
+    runs = [run for one in steps if (run := _tool_run(one)) is not None]
+    return Outline(steps=tuple(steps), tools=merged(tool_calls(turns), runs))
+
+
+class _InOrder:
+    """Tells threads what happened when it happened: a call that was made before an answer came cannot follow it."""
+
+    def __init__(self) -> None:
+        self._threads = Threads()
+        self._coming: list[tuple[float, int, Answered]] = []
+
+    def place(self, step: Step, asked: Asked, answered: Answered | None) -> Place:
+        request = step.request
+        while self._coming and self._coming[0][0] <= request.ts:
+            _, index, answer = heappop(self._coming)
+            self._threads.answer(index, answer)
+        if answered is not None and step.response is not None:
+            heappush(self._coming, (request.ts + step.response.ms / 1000, step.index, answered))
+        return self._threads.call(step.index, request.match_key, asked)
+
+
+def _tool_run(one: Understood) -> ToolRun | None:
+    """A step in which the agent recorded a tool's run itself."""
+    if one.kind is not StepKind.TOOL_CALL:
+        return None
+    use = next((part for message in one.asked.messages for part in message.parts), None)
+    given = one.answered.parts if one.answered is not None else ()
+    result = next((part for part in given if isinstance(part, ToolResult)), None)
+    response = one.step.response
+    if not isinstance(use, ToolUse):
+        return None
+    return ToolRun(
+        index=one.step.index,
+        ms=None if response is None else response.ms,
+        use=use,
+        result=result,
+    )
+
+
+def _turn(one: Understood) -> Turn:
+    assert one.place is not None, "only conversations have turns"
+    request, response = one.step.request, one.step.response
+    return Turn(
+        index=request.index,
+        place=one.place,
+        began=request.ts,
+        ended=None if response is None else request.ts + response.ms / 1000,
+        asked=one.asked,
+        answered=one.answered,
+    )

@@ -1,0 +1,72 @@
+"""When do two messages say the same? Told by digests, so that long histories are compared in one look each.
+
+Thinking does not count, since agents send it back or leave it out as they like. Neither do the ids of tool calls,
+which frameworks draw anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rewind.model.message import (
+    Media,
+    Message,
+    Other,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Vectors,
+)
+
+Digest = bytes
+
+
+def part_digest(part: Part) -> Digest | None:
+    """``None`` for what does not count."""
+    match part:
+        case Text(text) | Refusal(text):
+            # Agents trim what a model said before they send it back.
+            words = text.strip()
+            return _digest("text", words) if words else None
+        case ToolUse(_, name, arguments):
+            return _digest("use", name, written(arguments))
+        case ToolResult():
+            inner = b"".join(digest for one in part.parts if (digest := part_digest(one)) is not None)
+            return _digest("result", inner.hex())
+        case Media():
+            return _digest("media", part.kind, part.reference, part.digest)
+        case Other(kind, value):
+            return _digest("other", kind, written(value))
+        case Thinking() | Vectors():
+            return None
+
+
+def digests(parts: Iterable[Part]) -> tuple[Digest, ...]:
+    return tuple(digest for part in parts if (digest := part_digest(part)) is not None)
+
+
+def message_digest(message: Message) -> Digest:
+    return _digest(message.role.value, b"".join(digests(message.parts)).hex())
+
+
+def written(value: Any) -> str:
+    """A JSON value in one spelling; arguments that are no JSON are their own text."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return repr(type(value))
+
+
+def _digest(*words: str) -> Digest:
+    digest = hashlib.blake2b(digest_size=16)
+    for word in words:
+        # Lengths keep ("a", "bc") and ("ab", "c") apart; half a surrogate pair must not stop us.
+        digest.update(b"%d:" % len(word))
+        digest.update(word.encode("utf-8", "surrogatepass"))
+    return digest.digest()

@@ -1,0 +1,225 @@
+"""What a call means → plain JSON: messages, answers, tool calls, and what the model read."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rewind.conversation.context import Change, Entry, Fate
+from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.tools import ToolCall
+from rewind.model.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Other,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+    Usage,
+    Vectors,
+)
+
+_DEEPEST = 60
+"""Levels of a recorded value that are shown; what lies deeper is told by an ellipsis."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A recorded JSON value as JSON can carry it on: numbers beyond it become texts."""
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, dict):
+        return {str(key): plain(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, depth + 1) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def part(one: Part) -> dict[str, Any]:
+    match one:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Thinking(text, sealed):
+            return {"type": "thinking", "text": text, "sealed": sealed}
+        case Refusal(text):
+            return {"type": "refusal", "text": text}
+        case ToolUse(id, name, arguments, hosted):
+            return {
+                "type": "tool_use",
+                "id": id,
+                "name": name,
+                "arguments": plain(arguments),
+                "hosted": hosted,
+            }
+        case ToolResult():
+            return {
+                "type": "tool_result",
+                "id": one.id,
+                "name": one.name,
+                "failed": one.failed,
+                "hosted": one.hosted,
+                "parts": parts(one.parts),
+            }
+        case Media():
+            return {
+                "type": "media",
+                "kind": one.kind,
+                "media_type": one.media_type,
+                "reference": one.reference,
+                "digest": one.digest,
+                "size": one.size,
+            }
+        case Vectors(count, dimensions):
+            return {"type": "vectors", "count": count, "dimensions": dimensions}
+        case Other(kind, value):
+            return {"type": "other", "kind": kind, "value": plain(value)}
+
+
+def parts(several: Iterable[Part]) -> list[dict[str, Any]]:
+    return [part(one) for one in several]
+
+
+def message(one: Message) -> dict[str, Any]:
+    return {"role": one.role.value, "name": one.name, "parts": parts(one.parts)}
+
+
+def tool(one: ToolDefinition) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "description": one.description,
+        "schema": plain(one.schema),
+        "hosted": one.hosted,
+    }
+
+
+def usage(one: Usage) -> dict[str, Any]:
+    return {
+        "input": one.input,
+        "output": one.output,
+        "cache_read": one.cache_read,
+        "cache_write": one.cache_write,
+        "reasoning": one.reasoning,
+        "more": dict(one.more),
+        "tier": one.tier,
+    }
+
+
+def asked(one: Asked) -> dict[str, Any]:
+    return {
+        "model": one.model,
+        "system": parts(one.system),
+        "messages": [message(turn) for turn in one.messages],
+        "tools": [tool(definition) for definition in one.tools],
+        "parameters": plain(dict(one.parameters)),
+        "streamed": one.streamed,
+        "continues": one.continues,
+        "history": one.history,
+        "note": one.note,
+    }
+
+
+def answered(one: Answered) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "model": one.model,
+        "parts": parts(one.parts),
+        "alternatives": [parts(choice) for choice in one.alternatives],
+        "stop": one.stop,
+        "usage": usage(one.usage),
+        "error": one.error,
+        "note": one.note,
+    }
+
+
+def tool_call(one: ToolCall) -> dict[str, Any]:
+    """A tool call from the asking to the result."""
+    return {
+        "index": one.label,
+        "kind": "tool_call",
+        "asked_in": one.asked_in,
+        "answered_in": one.answered_in,
+        "id": one.use.id,
+        "name": one.use.name,
+        "arguments": plain(one.use.arguments),
+        "result": None if one.result is None else parts(one.result.parts),
+        "failed": None if one.result is None else one.result.failed,
+        "ms": one.ms,
+        "recorded_as": one.recorded_as,
+    }
+
+
+def place(one: Understood) -> dict[str, Any]:
+    """Where a step stands in its run."""
+    return {
+        "thread": one.place.thread if one.place else None,
+        "parent": one.place.parent if one.place else None,
+        "started_by": one.place.started_by if one.place else None,
+        "retry_of": one.retry_of,
+    }
+
+
+def outline(one: Outline, costs: Mapping[int, float | None]) -> dict[str, Any]:
+    """What a recording's steps come to, beside the rows of the steps."""
+    return {
+        "threads": one.threads,
+        "tool_calls": [tool_call(call) for call in one.tools],
+        "steps": [
+            {
+                "index": step.step.index,
+                **place(step),
+                "cost_usd": costs.get(step.step.index),
+                "usage": None if step.answered is None else usage(step.answered.usage),
+                "stop": None if step.answered is None else step.answered.stop,
+            }
+            for step in one.steps
+        ],
+    }
+
+
+def entry(one: Entry, *, with_text: bool = True) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "what": one.what,
+        "label": one.label,
+        "place": one.place,
+        "held": one.held,
+        "characters": one.size,
+    }
+    return view | ({"text": one.text} if with_text else {})
+
+
+def context(
+    session: str,
+    step: int,
+    asked: Asked,
+    entries: Sequence[Entry],
+    compared: int | None,
+    changes: Sequence[Change],
+) -> dict[str, Any]:
+    """What the model read at a step, and what changed since another."""
+    return {
+        "schema": "rewind/context@1",
+        "session": session,
+        "step": step,
+        "continues": asked.continues or asked.history,
+        "note": asked.note,
+        "entries": [entry(one) for one in entries],
+        "compared_with": compared,
+        "changes": [change(one) for one in changes],
+    }
+
+
+def change(one: Change) -> dict[str, Any]:
+    return {
+        "fate": one.fate.value,
+        **entry(one.entry, with_text=False),
+        "before_characters": one.before.size if one.before else None,
+        "kept": one.kept if one.fate is Fate.TRUNCATED else None,
+        "lost": one.lost if one.fate is Fate.TRUNCATED else None,
+        "own_answer": one.own_answer,
+    }
