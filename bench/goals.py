@@ -55,6 +55,16 @@ GOALS = (
 )
 
 
+CATALOG_GOALS = (
+    Goal(
+        figure="catch_up", words="catch-up of 1,000 new sessions, s on a quiet machine, at most 2", limit=2.0
+    ),
+    Goal(figure="stats", words="rewind stats over 1,000,000 steps, s, at most 1", limit=1.0),
+    Goal(figure="list", words="rewind list with 10,000 sessions, s, at most 0.4", limit=0.4),
+)
+"""Of ``python -m bench.catalog``."""
+
+
 def standing(results: Results, names: Sequence[str]) -> list[str]:
     """One line for each goal and each way Rewind was run."""
     middle = medians(results)
@@ -66,4 +76,15 @@ def standing(results: Results, names: Sequence[str]) -> list[str]:
                 met, number = reached
                 verdict = "reached" if met else "NOT reached"
                 lines.append(f"{verdict:12}{goal.words}: {number:,.2f} ({name})")
+    return lines
+
+
+def catalog_standing(figures: Mapping[str, float]) -> list[str]:
+    """One line for each goal of the catalog."""
+    lines = []
+    for goal in CATALOG_GOALS:
+        reached = goal.reached(goal.figure, figures)
+        if reached is not None:
+            met, number = reached
+            lines.append(f"{'reached' if met else 'NOT reached':12}{goal.words}: {number:,.2f}")
     return lines

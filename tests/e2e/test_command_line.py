@@ -135,7 +135,7 @@ def test_a_replay_of_the_same_agent_is_identical(bench: Lab) -> None:
     recorded = bench.record(agent(bench, "one", "two"))
     replayed = bench.replay(recorded.session)
     assert (replayed.code, replayed.stdout) == (0, recorded.stdout)
-    assert replayed.talk == "2/2 steps replayed · 0 network calls · output identical\n"
+    assert replayed.talk == "2/2 steps replayed · 0 network calls · saved <$0.0001 · output identical\n"
 
 
 def test_another_output_is_exit_code_1_with_a_diff(bench: Lab) -> None:
@@ -144,7 +144,10 @@ def test_another_output_is_exit_code_1_with_a_diff(bench: Lab) -> None:
     replayed = bench.replay(recorded.session, "--", *command)
     assert replayed.code == 1
     assert "+one more line" in replayed.talk.splitlines()
-    assert replayed.talk.splitlines()[-1] == "1/1 steps replayed · 0 network calls · output different"
+    assert (
+        replayed.talk.splitlines()[-1]
+        == "1/1 steps replayed · 0 network calls · saved <$0.0001 · output different"
+    )
 
 
 def test_another_exit_code_is_exit_code_1(bench: Lab) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rewind import views
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
+from rewind.model.message import Usage
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.views.body import body, events, read_body
@@ -63,7 +64,7 @@ def an_answer(**changes: Any) -> StepResponse:
         "head": ResponseHead(status=200, reason="OK", headers=JSON),
         "ms": 12.5,
         "first_ms": 3.0,
-        "reading": Reading(model="answered", text="hello", tokens_in=7, tokens_out=2),
+        "reading": Reading(model="answered", text="hello", usage=Usage(input=7, output=2)),
     }
     return StepResponse(**(fields | changes))
 
@@ -74,8 +75,17 @@ class Counts:
     llm_calls: int = 1
     tokens_in: int | None = 7
     tokens_out: int | None = None
+    cache_read: int | None = 4
+    cache_write: int | None = None
+    reasoning: int | None = None
+    peak_context: int | None = 7
+    threads: int | None = 1
     cut: int = 0
     errors: int = 0
+    retries: int = 0
+    replayed: int = 0
+    cost: float | None = 0.034
+    unpriced: int = 1
 
 
 def test_no_sessions_are_an_empty_list():
@@ -89,6 +99,8 @@ def test_a_session_says_what_it_was_and_what_came_of_it():
     assert view["seconds"] == 8.4
     assert (view["status"], view["exit_code"], view["redactions"]) == ("ended", 0, 2)
     assert (view["steps"], view["tokens_in"], view["tokens_out"]) == (1, 7, None)
+    assert (view["outcome"], view["cost_usd"], view["unpriced"]) == ("ok", 0.034, 1)
+    assert (view["cache_read"], view["peak_context"], view["threads"]) == (4, 7, 1)
     assert view["remarks"] == ["a remark"]
 
 

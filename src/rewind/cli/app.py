@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rewind.errors import EnvironmentProblem, RewindError
 from rewind.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from rewind.stats.prices import Prices
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,6 +33,14 @@ class App:
     @property
     def home(self) -> Path:
         return self.settings().home
+
+    @property
+    def prices(self) -> "Prices":
+        """What models cost: the shipped snapshot, or the store's newer one, with the user's own prices on top."""
+        from rewind.stats.prices import load_prices  # lazily: few commands speak of money
+
+        settings = self.settings()
+        return load_prices(settings.prices, newer=settings.home / "prices.jsonl")
 
 
 def _remember_home(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:

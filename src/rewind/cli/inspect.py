@@ -8,7 +8,7 @@ import click
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument, write_data
 from rewind.cli.context import print_changes, print_context
-from rewind.cli.progress import Progress
+from rewind.cli.progress import progress
 from rewind.cli.render import print_facts, session_facts
 from rewind.cli.step import print_step, print_tool_call
 from rewind.cli.steps import print_steps, run_facts
@@ -152,10 +152,8 @@ def _outline(reader: SessionReader, recording: Recording) -> Outline:
             reader, step.response.body if step.response is not None else None
         )
 
-    progress = Progress(err(), len(recording.steps), "steps read")
-    outline = outline_of(recording, bodies, progress.show)
-    progress.clear()
-    return outline
+    with progress("steps read") as show:
+        return outline_of(recording, bodies, lambda done: show(done, len(recording.steps)))
 
 
 def _or_nothing(reader: SessionReader, name: str | None) -> bytes:

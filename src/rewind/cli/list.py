@@ -1,23 +1,52 @@
 """``rewind list``: the recorded sessions, newest first."""
 
-from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json
-from rewind.cli.render import print_sessions, unique_prefixes
-from rewind.cli.terminal import Span, err, out
-from rewind.errors import ExitCode, SessionNotFound
+from rewind.cli.money import SOME_UNKNOWN
+from rewind.cli.sessions import print_sessions
+from rewind.cli.since import since_option
+from rewind.cli.terminal import Span, Terminal, err, out
+from rewind.errors import EnvironmentProblem, ExitCode, SessionNotFound, UsageError
 from rewind.model.clock import SystemClock
-from rewind.model.session import Session
+from rewind.model.outcome import Outcome
+from rewind.stats.prices import Prices
 from rewind.store.library import Library
-from rewind.store.totals import Totals
+from rewind.store.wanted import Listed, Wanted
 
 SHOWN = 30
 
 
 @click.command("list")
+@click.option(
+    "--name", metavar="NAME", help="Only sessions with NAME in their name, or a pattern: 'refund-*'"
+)
+@click.option("--model", metavar="MODEL", help="Only sessions that called a model of that name or pattern")
+@since_option
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice([outcome.value for outcome in Outcome]),
+    multiple=True,
+    help="Only sessions that came out so (repeatable: one of them)",
+)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="KEY[=VALUE]",
+    multiple=True,
+    help="Only sessions with this tag (repeatable: all of them)",
+)
+@click.option(
+    "--text",
+    "texts",
+    metavar="TEXT",
+    multiple=True,
+    help="Only sessions in which 'rewind search TEXT' finds something (repeatable: all in one text)",
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
@@ -27,43 +56,122 @@ SHOWN = 30
 @json_option
 @common_options
 @click.pass_obj
-def command(app: App, limit: int | None, as_json: bool) -> int:
+def command(
+    app: App,
+    name: str | None,
+    model: str | None,
+    since: float | None,
+    statuses: tuple[str, ...],
+    tags: tuple[str, ...],
+    texts: tuple[str, ...],
+    limit: int | None,
+    as_json: bool,
+) -> int:
     """Show the recorded sessions, newest first.
+
+    Filters can be combined; a session must pass all of them. NAME and MODEL are looked for anywhere in the name, in
+    capitals or not; with *, ? or [ they are a pattern for all of it.
 
     \b
     Examples:
       rewind list
-      rewind list --limit 0
-      rewind list --json | jq -r '.sessions[] | select(.exit_code != 0) | .id'
+      rewind list --status failed --since 7d
+      rewind list --name 'refund-*' --model sonnet --tag env=prod
+      rewind list --text "refund policy" --limit 0
+      rewind list --json | jq -r '.sessions[] | select(.cost_usd > 0.1) | .id'
     """
-    library = Library(app.home)
-    if limit is None:
-        limit = 0 if as_json else SHOWN
-    # One more than asked for tells whether there are more.
-    sessions = library.sessions(limit=limit + 1 if limit else None)
-    more = bool(limit) and len(sessions) > limit
-    shown = sessions[:limit] if limit else sessions
-    rows = list(_rows(library, shown))
+    limit = (0 if as_json else SHOWN) if limit is None else limit
+    wanted = _wanted(app, name, model, since, statuses, tags, texts)
+    prices = app.prices
+    found = (
+        _newest(app, prices, limit) if limit and wanted.everything else _chosen(app, prices, wanted, limit)
+    )
     if as_json:
-        print_json(views.sessions(rows))
+        print_json(views.sessions(found.rows))
         return ExitCode.OK
-    if not rows:
-        err().line(f"No session is recorded in {app.home} yet.")
-        err().line(Span("→ rewind record python agent.py · rewind demo", "dim"))
+    if not found.rows:
+        _say_there_is_nothing(err(), app, wanted)
         return ExitCode.OK
     terminal = out()
-    # What is unique among those shown need not be unique in the store.
-    everyone = library.sessions() if more and terminal.colour else sessions
-    prefixes = unique_prefixes(session.id for session in everyone)
-    print_sessions(terminal, rows, now=SystemClock().now(), prefixes=prefixes)
-    if more:
-        err().line(Span(f"There are older ones: rewind list --limit {limit * 2}, or 0 for all", "dim"))
+    ids = Library(app.home).ids() if terminal.colour else ()
+    print_sessions(terminal, found.rows, now=SystemClock().now(), ids=ids)
+    _explain(err(), found, limit, prices)
     return ExitCode.OK
 
 
-def _rows(library: Library, sessions: Iterable[Session]) -> Iterator[tuple[Session, Totals]]:
-    for session in sessions:
-        try:
-            yield session, library.totals(session)
-        except SessionNotFound:
-            continue  # removed since we looked; the others are still worth a list
+def _wanted(
+    app: App,
+    name: str | None,
+    model: str | None,
+    since: float | None,
+    statuses: tuple[str, ...],
+    tags: tuple[str, ...],
+    texts: tuple[str, ...],
+) -> Wanted:
+    for option, given in (("--name", [name]), ("--model", [model]), ("--tag", tags), ("--text", texts)):
+        if any(one is not None and not one.strip(" =") for one in given):
+            raise UsageError(f"{option} is empty: it would say nothing about a session.")
+    pairs = [tag.partition("=") for tag in tags]
+    return Wanted(
+        name=name,
+        model=model,
+        since=since,
+        outcomes=frozenset(map(Outcome, statuses)),
+        tags=tuple((key, value if equals else None) for key, equals, value in pairs),
+        folders=_folders_with(app, texts) if texts else None,
+    )
+
+
+def _folders_with(app: App, texts: tuple[str, ...]) -> frozenset[str]:
+    from rewind.cli.indexing import search_index  # lazily: only this filter needs it
+
+    with search_index(app.home) as index:
+        return frozenset(index.sessions_with(*texts))
+
+
+def _newest(app: App, prices: Prices, limit: int) -> Listed:
+    """Straight from the journals: the catalog would take longer to open than this takes."""
+    library = Library(app.home)
+    # One more than asked for tells whether there are more.
+    sessions = library.sessions(limit=limit + 1 if limit else None)
+    rows = []
+    for session in sessions[:limit] if limit else sessions:
+        with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
+            rows.append((session, library.totals(session, prices)))
+    return Listed(rows, more=len(sessions) > limit > 0)
+
+
+def _chosen(app: App, prices: Prices, wanted: Wanted, limit: int) -> Listed:
+    # Lazily: the newest sessions are what is mostly asked for, and they need none of this.
+    from rewind.cli.cataloguing import catalog
+    from rewind.store.listing import listed
+
+    try:
+        with catalog(app.home, prices) as open_catalog:
+            return listed(open_catalog, app.home, wanted, limit)
+    except EnvironmentProblem:
+        # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
+        if not wanted.everything:
+            raise
+        return _newest(app, prices, limit)
+
+
+def _say_there_is_nothing(terminal: Terminal, app: App, wanted: Wanted) -> None:
+    if wanted.everything or not Library(app.home).ids():
+        terminal.line(f"No session is recorded in {app.home} yet.")
+        terminal.line(Span("→ rewind record python agent.py · rewind demo", "dim"))
+    else:
+        terminal.line("No session passes all of these filters.")
+        terminal.line(Span("→ rewind list", "dim"))
+
+
+def _explain(terminal: Terminal, found: Listed, limit: int, prices: Prices) -> None:
+    """What the table cannot say itself."""
+    if any(totals.unpriced and totals.cost is not None for _, totals in found.rows):
+        terminal.line(
+            Span(f"{SOME_UNKNOWN} some calls are left out: their price or their tokens are not known", "dim")
+        )
+    if prices.warning:
+        terminal.line(Span(prices.warning, "yellow"))
+    if found.more:
+        terminal.line(Span(f"There are older ones: --limit {limit * 2}, or 0 for all", "dim"))

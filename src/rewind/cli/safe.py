@@ -31,6 +31,9 @@ def safe(text: str) -> str:
 
 def safe_line(text: str, width: int) -> str:
     """A preview on one line of at most that many cells, with ``…`` where it was cut."""
+    if text.isascii() and text.isprintable() and "\\" not in text:  # nearly every cell of a table
+        plain = text.strip()
+        return plain if len(plain) <= width else plain[: width - 1] + "…" if width > 0 else ""
     # Nothing beyond this can be seen, and texts may be long. Marks that take no cell are few in honest text.
     beyond = len(text) > 8 * width + 64
     line = _BREAK.sub("⏎", text[: 8 * width + 64].strip()).replace("\t", " ")

@@ -27,7 +27,20 @@ PIPE_WIDTH = 200
 """How wide a line may be where there is no screen and no ``COLUMNS``."""
 
 ASCII = str.maketrans(
-    {"…": ".", "·": "-", "→": ">", "✓": "+", "✗": "x", "●": "*", "◐": "~", "─": "-", "×": "x", "⏎": " "}
+    {
+        "…": ".",
+        "·": "-",
+        "→": ">",
+        "✓": "+",
+        "✗": "x",
+        "●": "*",
+        "◐": "~",
+        "─": "-",
+        "×": "x",
+        "⏎": " ",
+        "—": "-",
+    }
+    | dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True))
 )
 """For streams whose encoding has none of our signs."""
 

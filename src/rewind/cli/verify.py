@@ -4,8 +4,8 @@ import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.progress import Progress
-from rewind.cli.terminal import Span, Terminal, err, out
+from rewind.cli.progress import progress
+from rewind.cli.terminal import Span, Terminal, out
 from rewind.cli.wording import plural
 from rewind.errors import ExitCode, RewindError
 from rewind.store.catalog import Catalog
@@ -33,11 +33,10 @@ def command(app: App, session: str | None, as_json: bool) -> int:
     library = Library(app.home)
     chosen = [library.find(session)] if session else library.sessions()
     found: list[views.Damage] = []
-    progress = Progress(err(), len(chosen), "sessions checked")
-    for done, one in enumerate(chosen):
-        progress.show(done)
-        found += library.verify(one)
-    progress.clear()
+    with progress("sessions checked") as show:
+        for done, one in enumerate(chosen):
+            show(done, len(chosen))
+            found += library.verify(one)
     state, problem = (None, None) if session else _catalog(app)
     if as_json:
         print_json(views.verification(len(chosen), found, state, problem))

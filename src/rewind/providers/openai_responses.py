@@ -27,7 +27,7 @@ USAGE = UsageTable(
     reasoning=(("output_tokens_details", "reasoning_tokens"),),
 )
 
-_READ_FIELDS = ("model", "instructions", "input", "tools", "stream", "previous_response_id")
+_READ_FIELDS = ("model", "instructions", "input", "tools", "stream", "previous_response_id", "conversation")
 _RUN_BY_THE_AGENT = ("computer", "computer_use_preview", "local_shell", "shell", "apply_patch")
 _ENDS = ("completed", "incomplete", "failed", "cancelled")
 

@@ -12,15 +12,17 @@ from pathlib import Path
 from rewind.errors import AmbiguousSession, EnvironmentProblem, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
-from rewind.model.session import Session
+from rewind.model.session import Session, Status
+from rewind.stats.spending import Pricing
 from rewind.store.files import check_home, open_to_read, reason
-from rewind.store.reader import SessionReader, load_journal, peek, totals_of
+from rewind.store.reader import SessionReader, count_totals, peek
 from rewind.store.totals import Totals
 from rewind.store.verify import Damage, verify_session
 from rewind.store.writer import FOLDER
 
 _LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
 _STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
+_TOOL = re.compile(r"(.+):(\d{1,9})\.(\d{1,9})", re.ASCII | re.DOTALL)
 _SHOWN = 8
 _NEAR = 500
 
@@ -29,6 +31,12 @@ def split_step(ref: str) -> tuple[str, int | None]:
     """``7f3a:4`` is step 4 of session ``7f3a``."""
     found = _STEP.fullmatch(ref)
     return (found[1], int(found[2])) if found else (ref, None)
+
+
+def split_tool(ref: str) -> tuple[str, tuple[int, int] | None]:
+    """``7f3a:4.1`` is the first tool call that step 4 of session ``7f3a`` asks for."""
+    found = _TOOL.fullmatch(ref)
+    return (found[1], (int(found[2]), int(found[3]))) if found else (ref, None)
 
 
 class Library:
@@ -64,13 +72,18 @@ class Library:
     def open(self, session: Session) -> SessionReader:
         return SessionReader(self._folder(session))
 
-    def totals(self, session: Session) -> Totals:
-        """From the last line if the session ended, else counted."""
+    def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
+        """Counted, with what it cost; or, where no prices are given and the session ended, from its last line."""
         folder = self._folder(session)
-        found = peek(folder)
-        if found is not None and found[1] is not None:
-            return found[1]
-        return totals_of(*load_journal(folder))
+        if pricing is None:
+            found = peek(folder)
+            if found is not None and found[1] is not None:
+                return found[1]
+        return count_totals(folder, running=session.status is Status.RUNNING, pricing=pricing)
+
+    def ids(self) -> list[str]:
+        """All ids, newest first: they are in the names of the folders."""
+        return [folder[-8:] for folder in self._folders()]
 
     def verify(self, session: Session) -> tuple[Damage, ...]:
         return verify_session(self._folder(session))

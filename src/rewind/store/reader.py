@@ -11,6 +11,7 @@ from rewind.model.http import Chunk
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
+from rewind.stats.spending import Pricing
 from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason
 from rewind.store.journal import (
     Answer,
@@ -22,6 +23,7 @@ from rewind.store.journal import (
     session_start,
     unseal,
 )
+from rewind.store.lines import asked_in, few_fields, told_in
 from rewind.store.pack import PackReader
 from rewind.store.part import PartContents, read_part
 from rewind.store.totals import Tally, Totals, totals_from_fields
@@ -38,7 +40,7 @@ def peek(folder: Path) -> tuple[Session, Totals | None] | None:
     except OSError:  # gone meanwhile, or never a session: a list goes on without it
         return None
     try:
-        start = _first_line(fd) or _start_from_name(folder.name)
+        start = start_in(_first_line(fd), folder.name)
         end = _last_line(fd)
         running = end is None and is_locked(fd)
         if end is None and not running:
@@ -58,17 +60,31 @@ def status_of(end: SessionEnd | None, *, running: bool) -> Status:
     return Status.RUNNING if running else Status.INTERRUPTED
 
 
-def _first_line(fd: int) -> SessionStart | None:
+def start_in(line: bytes, folder: str) -> SessionStart:
+    """What a journal's first line says; where it is damaged, what the folder's name still tells."""
+    try:
+        return session_start(unseal(line))
+    except (BadLine, KeyError, TypeError):
+        return _start_from_name(folder)
+
+
+def end_in(line: bytes) -> SessionEnd | None:
+    """What the ``end`` line says, if the line is one."""
+    try:
+        fields = unseal(line)
+        return session_end(fields) if fields.get("kind") == "end" else None
+    except (BadLine, KeyError, TypeError):
+        return None
+
+
+def _first_line(fd: int) -> bytes:
     size = _GLANCE
     while size <= _LONGEST_LINE:
         line, newline, _ = read_at(fd, size, 0).partition(b"\n")
         if newline:
-            try:
-                return session_start(unseal(line))
-            except (BadLine, KeyError, TypeError):
-                return None
+            return line
         size *= 4
-    return None
+    return b""
 
 
 def _last_line(fd: int) -> Fields | None:
@@ -122,14 +138,22 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
     return journal, Session(start=start, end=journal.end, status=status, folder=folder.name)
 
 
-def totals_of(journal: Journal, session: Session) -> Totals:
-    """Counted, for a session that has not written them itself."""
-    tally = Tally()
-    for request in journal.requests.values():
-        tally.request(request)
-    for index, answer in journal.answers.items():
-        tally.response(index, answer.response)
-    return tally.totals(running=session.status is Status.RUNNING)
+def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None) -> Totals:
+    """Counted line by line, with no more of each than counting needs. Raises SessionNotFound."""
+    try:
+        data = read_file(folder / "journal.jsonl")
+    except OSError as error:
+        raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
+    tally = Tally(pricing)
+    for fields in few_fields(data):
+        match fields.get("kind"):
+            case "request":
+                if asked := asked_in(fields):
+                    tally.asked(*asked)
+            case "step" | "cut":
+                if told := told_in(fields):
+                    tally.told(*told)
+    return tally.totals(running=running)
 
 
 class SessionReader:

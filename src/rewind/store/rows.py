@@ -1,141 +1,218 @@
-"""Journal lines as rows of the catalog.
+"""Journals on their way into the catalog.
 
-Strings and numbers go in, each made to fit its column, so that no recorded text can make the catalog fail.
+DuckDB reads the lines itself, many sessions in one temporary file; Python only checks each line's checksum. A journal
+in which anything is unusual goes line by line instead, each value made to fit, so that no recorded text can make the
+catalog fail or lose the rest.
 """
 
-import math
+import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from rewind.stats.program import program_of
 from rewind.store.files import open_to_read, read_at
 from rewind.store.journal import BadLine, Fields, unseal
+from rewind.store.lines import is_sound, trimmed
+from rewind.store.reader import end_in, start_in
 from rewind.store.writer import FOLDER
 
 SESSION = {
+    "nr": "INTEGER",  # names the session in the table of steps; another one each time it is read
     "folder": "VARCHAR",
     "id": "VARCHAR",
     "name": "VARCHAR",
     "started": "DOUBLE",
-    "command": "VARCHAR",
+    "program": "VARCHAR",
+    "tags": "MAP(VARCHAR, VARCHAR)",
+    "replay_of": "VARCHAR",
     "ended": "DOUBLE",
     "exit_code": "BIGINT",
-    "broken": "VARCHAR",
-    "read_to": "BIGINT",
+    "broken": "BOOLEAN",
+    "first": "VARCHAR",  # the journal's first line and its end line, as they stand there
+    "last": "VARCHAR",
+    "size": "BIGINT",
+    "prices": "VARCHAR",  # by whose fingerprint the costs of its steps are
 }
 STEP = {
-    "folder": "VARCHAR",
-    "session": "VARCHAR",
+    "nr": "INTEGER",
     "step": "BIGINT",
     "ts": "DOUBLE",
+    "day": "DATE",
     "type": "VARCHAR",
     "provider": "VARCHAR",
     "host": "VARCHAR",
-    "key": "VARCHAR",
-    "request_size": "BIGINT",
+    "target": "VARCHAR",
+    "asked": "VARCHAR",  # the model that was asked for, where the answer names another one
     "model": "VARCHAR",
-    "ending": "VARCHAR",
+    "thread": "BIGINT",
     "status": "BIGINT",
+    "ending": "VARCHAR",
+    "error": "VARCHAR",
     "ms": "DOUBLE",
     "first_ms": "DOUBLE",
     "tokens_in": "BIGINT",
     "tokens_out": "BIGINT",
-    "response_size": "BIGINT",
-    "error": "VARCHAR",
-    "text": "VARCHAR",
+    "cache_read": "BIGINT",
+    "cache_write": "BIGINT",
+    "reasoning": "BIGINT",
+    "tier": "VARCHAR",
+    "usage": "VARCHAR",
+    "replayed": "BOOLEAN",
+    "failed": "BOOLEAN",
+    "retry": "BOOLEAN",
+    "cost": "DOUBLE",
 }
-ANSWER = ("ending", "status", "ms", "first_ms", "tokens_in", "tokens_out", "response_size", "error", "text")
-COLUMNS = {"row": "VARCHAR", **SESSION, **STEP}
+LINE = {
+    "kind": "VARCHAR",
+    "ts": "DOUBLE",
+    "run": "VARCHAR",
+    "step": "BIGINT",
+    "type": "VARCHAR",
+    "provider": "VARCHAR",
+    "model": "VARCHAR",
+    "host": "VARCHAR",
+    "target": "VARCHAR",
+    "key": "VARCHAR",
+    "thread": "BIGINT",
+    "status": "BIGINT",
+    "tokens_in": "BIGINT",
+    "tokens_out": "BIGINT",
+    "cache_read": "BIGINT",
+    "cache_write": "BIGINT",
+    "reasoning": "BIGINT",
+    "tier": "VARCHAR",
+    "usage": "VARCHAR",
+    "ms": "DOUBLE",
+    "first_ms": "DOUBLE",
+    "ending": "VARCHAR",
+    "error": "VARCHAR",
+    "tape": "BIGINT",
+}
+"""What is read of a line, and as what."""
+
+_LONGEST_LINE = 4 * 1024 * 1024
+_BEYOND = 2**63
+_HALF_PAIR = b"\\ud"
+"""How half a surrogate pair begins; DuckDB takes no line with one."""
+
+
+def folder_names(sessions: Path) -> list[str]:
+    """The folders of all sessions, oldest first."""
+    try:
+        with os.scandir(sessions) as entries:
+            return sorted(entry.name for entry in entries if FOLDER.fullmatch(entry.name))
+    except FileNotFoundError:
+        return []
+
+
+def journal_size(sessions: Path, folder: str) -> int | None:
+    """``None`` when it is gone meanwhile: it is not a session any more."""
+    try:
+        return os.lstat(f"{sessions}/{folder}/journal.jsonl").st_size
+    except OSError:
+        return None
 
 
 def journal_sizes(sessions: Path) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    try:
-        with os.scandir(sessions) as entries:
-            names = [entry.name for entry in entries if FOLDER.fullmatch(entry.name)]
-    except FileNotFoundError:
-        return sizes
-    for name in names:
+    sizes = ((folder, journal_size(sessions, folder)) for folder in folder_names(sessions))
+    return {folder: size for folder, size in sizes if size is not None}
+
+
+@dataclass(slots=True)
+class Copier:
+    """Copies journals into a file for DuckDB, and gives a row for each session."""
+
+    lines: BinaryIO
+    copied: int = 0
+    """Bytes, to know when there is enough for one go."""
+    _runs: set[str] = field(default_factory=set)
+
+    def copy(self, folder: Path, nr: int) -> Fields | None:
+        """The session's row; ``None`` when it is gone meanwhile."""
         try:
-            sizes[name] = (sessions / name / "journal.jsonl").lstat().st_size
-        except OSError:  # gone meanwhile: it is not a session any more
-            continue
-    return sizes
-
-
-def new_rows(folder: Path, start: int) -> Iterator[Fields]:
-    """The rows of the whole lines from there on."""
-    try:
-        fd = open_to_read(folder / "journal.jsonl")
-    except OSError:  # gone meanwhile: the next catch-up forgets it
-        return
-    try:
-        data = read_at(fd, os.fstat(fd).st_size - start, start)
-    finally:
-        os.close(fd)
-    whole = data.rfind(b"\n") + 1
-    if start == 0:
-        found = FOLDER.fullmatch(folder.name)
-        yield _row("session", _first_fields(data), folder=folder.name, id=found and found[2])
-    waiting: dict[Any, Fields] = {}
-    for line in data[:whole].split(b"\n")[:-1]:
-        try:
-            fields = unseal(line)
-        except BadLine:  # `verify` names it; a catalog of the rest is still of use
-            continue
-        match fields.get("kind"):
-            case "request":
-                row = _row(
-                    "step",
-                    fields,
-                    folder=folder.name,
-                    session=fields.get("run"),
-                    request_size=fields.get("size"),
-                )
-                waiting[row.get("step")] = row
-            case "step" | "cut":
-                ending = fields.get("ending") or "complete"
-                row = _row(
-                    "answer", fields, folder=folder.name, ending=ending, response_size=fields.get("size")
-                )
-                if (asked := waiting.get(row.get("step"))) is None:
-                    yield row
-                else:
-                    asked.update({name: row[name] for name in (*ANSWER, "model") if name in row})
-            case "end":
-                yield _row("end", fields, folder=folder.name, ended=fields.get("ts"))
-    yield from waiting.values()
-    yield _row("read", {}, folder=folder.name, read_to=start + whole)
-
-
-def _first_fields(data: bytes) -> Fields:
-    try:
-        fields = unseal(data.partition(b"\n")[0])
-    except BadLine:
-        return {}
-    command = fields.get("command")
-    text = " ".join(map(str, command)) if isinstance(command, list) else None
-    return {**fields, "started": fields.get("ts"), "command": text}
-
-
-def _row(kind: str, fields: Fields, **more: Any) -> Fields:
-    """One row: the columns that have a value, each made to fit its type."""
-    row: Fields = {"row": kind}
-    for name, value in {**fields, **more}.items():
-        if value is not None and (sql := COLUMNS.get(name)) and (fitting := _fitting(value, sql)) is not None:
-            row[name] = fitting
-    return row
-
-
-def _fitting(value: Any, sql: str) -> str | int | float | None:
-    if sql == "VARCHAR":
-        if not isinstance(value, str):
+            fd = open_to_read(folder / "journal.jsonl")
+        except OSError:  # the next catch-up forgets it
             return None
-        plain = value.isascii() and "\0" not in value
-        return value if plain else value.encode(errors="replace").decode().replace("\0", "\ufffd")
-    if not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        try:
+            data = read_at(fd, os.fstat(fd).st_size, 0)
+        finally:
+            os.close(fd)
+        *lines, _torn = data.split(b"\n")
+        run, first = folder.name[-8:], lines[0] if lines else b""
+        if run not in self._runs and (usual := _usual(data, lines, run)) is not None:
+            self._runs.add(run)
+            self.copied += self.lines.write(b"}\n".join([*usual, b""]))
+        else:
+            run, lines = f"#{nr}", [line for line in lines if is_sound(line)]
+            self.copied += sum(self.lines.write(row) for row in _careful(lines, run))
+        last = lines[-1] if lines else b""
+        return {"nr": nr, "run": run, "size": len(data), **_session_row(folder.name, first, last)}
+
+
+def _usual(data: bytes, lines: list[bytes], run: str) -> list[bytes] | None:
+    """The lines, trimmed, if DuckDB can have them all: sound, of that session, nothing it would choke on."""
+    if b"\\" in data and _HALF_PAIR in data:
         return None
-    if sql == "BIGINT":
-        return int(value) if -(2**63) <= value < 2**63 else None
-    return float(value) if abs(value) < 1e300 else None
+    if len(data) > _LONGEST_LINE and max(map(len, lines), default=0) > _LONGEST_LINE:
+        return None
+    return trimmed(lines, b'"run":"%b"' % run.encode())
+
+
+def _careful(lines: list[bytes], run: str) -> Iterator[bytes]:
+    """The lines again with what DuckDB reads of them, each value made to fit its column."""
+    for line in lines:
+        with suppress(BadLine):  # `verify` names it; a catalog of the rest is still of use
+            fields = {**unseal(line), "run": run}
+            row = {name: _fitting(fields.get(name), sql) for name, sql in LINE.items()}
+            yield (
+                json.dumps({name: value for name, value in row.items() if value is not None}).encode() + b"\n"
+            )
+
+
+def _session_row(folder: str, first: bytes, last: bytes) -> Fields:
+    """From the first line, and the last one that is sound."""
+    start, end = start_in(first, folder), end_in(last)
+    row: Fields = {
+        "folder": folder,
+        "id": start.id,
+        "name": start.name,
+        "started": start.started,
+        "program": program_of(start.command),
+        "replay_of": start.replay_of,
+        "first": first.decode(errors="replace"),
+    }
+    if end is not None:
+        row |= {
+            "ended": end.ended,
+            "exit_code": end.exit_code,
+            "broken": end.broken is not None,
+            "last": last.decode(errors="replace"),
+        }
+    tags = start.tags if isinstance(start.tags, dict) else {}
+    return {
+        **{name: _fitting(value, SESSION[name]) for name, value in row.items()},
+        "tags": {_plain(str(key)): _plain(str(value)) for key, value in tags.items()},
+    }
+
+
+def _fitting(value: Any, sql: str) -> str | int | float | bool | None:
+    """The value if its column can hold it. A nested value becomes its JSON."""
+    match sql:
+        case "VARCHAR":
+            if value is None or isinstance(value, str):
+                return None if value is None else _plain(value)
+            return json.dumps(value)
+        case "BOOLEAN":
+            return value if isinstance(value, bool) else None
+    if not isinstance(value, int | float) or not -_BEYOND < value < _BEYOND:
+        return None
+    return float(value) if sql == "DOUBLE" else int(value)
+
+
+def _plain(text: str) -> str:
+    """Without halves of surrogate pairs, which nobody can write."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

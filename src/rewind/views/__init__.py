@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from rewind.model.outcome import outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Step
 from rewind.views.body import body
@@ -26,9 +27,27 @@ class Totals(Protocol):
     @property
     def tokens_out(self) -> int | None: ...
     @property
+    def cache_read(self) -> int | None: ...
+    @property
+    def cache_write(self) -> int | None: ...
+    @property
+    def reasoning(self) -> int | None: ...
+    @property
+    def peak_context(self) -> int | None: ...
+    @property
+    def threads(self) -> int | None: ...
+    @property
     def cut(self) -> int: ...
     @property
     def errors(self) -> int: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def replayed(self) -> int: ...
+    @property
+    def cost(self) -> float | None: ...
+    @property
+    def unpriced(self) -> int: ...
 
 
 class Damage(Protocol):
@@ -90,6 +109,8 @@ class ReplayResult(Protocol):
     @property
     def kept_as(self) -> str | None: ...
     @property
+    def served(self) -> Sequence[Step]: ...
+    @property
     def remarks(self) -> Sequence[str]: ...
 
 
@@ -120,6 +141,7 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "id": one.id,
         "name": start.name,
         "status": one.status.value,
+        "outcome": outcome_of(one).value,
         "command": list(start.command),
         "cwd": start.cwd,
         "started": moment(start.started),
@@ -142,8 +164,17 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
             "llm_calls": totals.llm_calls,
             "tokens_in": totals.tokens_in,
             "tokens_out": totals.tokens_out,
+            "cache_read": totals.cache_read,
+            "cache_write": totals.cache_write,
+            "reasoning": totals.reasoning,
+            "peak_context": totals.peak_context,
+            "threads": totals.threads,
             "cut": totals.cut,
             "errors": totals.errors,
+            "retries": totals.retries,
+            "replayed": totals.replayed,
+            "cost_usd": totals.cost,
+            "unpriced": totals.unpriced,
         }
     return view
 
@@ -191,8 +222,8 @@ def step_row(step: Step) -> dict[str, Any]:
             "ms": response.ms,
             "first_ms": response.first_ms,
             "response_size": response.body_size,
-            "tokens_in": response.reading.tokens_in,
-            "tokens_out": response.reading.tokens_out,
+            "tokens_in": response.reading.usage.input,
+            "tokens_out": response.reading.usage.output,
             "text": response.reading.text,
             "error": response.reading.error,
             "note": request.note or response.reading.note,

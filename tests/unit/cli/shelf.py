@@ -8,6 +8,7 @@ from typing import Any
 
 from rewind.model.http import Chunk, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
+from rewind.model.message import Usage
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.store.writer import SessionWriter
@@ -91,6 +92,6 @@ def an_answer(size: int, *, content_type: str = "application/json", **changes: A
         "chunks": (Chunk(3000, size),),
         "ms": 12.5,
         "first_ms": 3.0,
-        "reading": Reading(model="small-model", text="fine, thank you", tokens_in=1200, tokens_out=34),
+        "reading": Reading(model="small-model", text="fine, thank you", usage=Usage(input=1200, output=34)),
     }
     return StepResponse(**(fields | changes))

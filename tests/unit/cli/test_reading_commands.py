@@ -57,10 +57,25 @@ def test_the_list_is_newest_first_with_stable_columns(rewind: Rewind, shelf: She
     shelf.add("aaaaaaaa", b"{}", name="old", started=1_700_000_000.0)
     shelf.add("bbbbbbbb", b"{}", b"{}", name="new", started=1_700_000_100.0, exit_code=3)
     titles, first, second = rewind("list").text.splitlines()
-    assert titles.split() == ["id", "name", "age", "status", "steps", "llm", "tokens", "exit", "command"]
+    assert titles.split() == (
+        [
+            "id",
+            "name",
+            "age",
+            "status",
+            "steps",
+            "llm",
+            "threads",
+            "tokens",
+            "cost",
+            "took",
+            "tags",
+            "command",
+        ]
+    )
     assert first.split()[:2] == ["bbbbbbbb", "new"]
-    assert re.search(r"✗ ended +2 +2 +2,468 +3 +python agent.py$", first)
-    assert re.search(r"aaaaaaaa +old .* ✓ ended +1 +1 +1,234 +0 +python agent.py$", second)
+    assert re.search(r"✗ exit 3 +2 +2 +- +2,468 +— +0.0 s +- +python agent.py$", first)
+    assert re.search(r"aaaaaaaa +old .* ✓ ok +1 +1 +- +1,234 +— +8.4 s +- +python agent.py$", second)
 
 
 def test_the_limit_says_when_there_are_more(rewind: Rewind, shelf: Shelf):
@@ -129,8 +144,8 @@ def test_the_steps_are_a_row_each(rewind: Rewind, shelf: Shelf):
     writer.response(3, cut, b"{")
     writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
     titles, *rows = rewind("inspect", "last").text.splitlines()[-4:]
-    assert titles.split() == ["#", "kind", "model", "in", "out", "ms", "first", "status", "text"]
-    assert re.search(r"^1 +llm +small-model +1,200 +34 +12 +3 +200 +fine, thank you$", rows[0])
+    assert titles.split() == ["#", "kind", "model", "in", "out", "cost", "ms", "first", "status", "text"]
+    assert re.search(r"^1 +llm +small-model +1,200 +34 +— +12 +3 +200 +fine, thank you$", rows[0])
     assert re.search(r"✗ 200 +too many requests$", rows[1])
     assert re.search(r"200 upstream cut +the provider hung up$", rows[2])
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.render import unique_prefixes
+from rewind.cli.sessions import unique_prefixes
 from rewind.cli.table import Column, display_width, print_table
 from rewind.cli.terminal import PIPE_WIDTH, Span, Terminal, terminal
 from rewind.cli.wording import age, plural, seconds
@@ -55,8 +55,8 @@ def test_styles_wrap_safe_text_and_vanish_without_colour():
 def test_an_encoding_without_our_signs_gets_plain_ones():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="backslashreplace")
-    terminal(stream, {}).line("✓ done · next → 漢")
-    assert raw.getvalue() == b"+ done - next > \\u6f22\n"
+    terminal(stream, {}).line("✓ done · next → 漢 ▁▂▃▄▅▆▇█ —")
+    assert raw.getvalue() == b"+ done - next > \\u6f22 _.:-=+*# -\n"
 
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("漢字", 4), ("e\u0301", 1), ("", 0)])
@@ -106,7 +106,9 @@ def test_a_table_too_wide_for_the_screen_is_still_printed():
 
 @given(st.sets(st.text("0123456789abcdef", min_size=8, max_size=8), min_size=1, max_size=30))
 def test_a_unique_prefix_is_unique_and_the_shortest(ids):
-    for one, length in unique_prefixes(ids).items():
+    lengths = unique_prefixes(ids, ids)
+    assert lengths.keys() == ids
+    for one, length in lengths.items():
         assert [other for other in ids if other.startswith(one[:length])] == [one]
         assert length == 1 or sum(other.startswith(one[: length - 1]) for other in ids) > 1
 

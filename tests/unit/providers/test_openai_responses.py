@@ -181,9 +181,10 @@ def test_instructions_and_leading_system_messages_are_the_system() -> None:
             Message(Role.USER, (Text("Hi"),)),
             Message(Role.SYSTEM, (Text("Be quick."),)),
         ),
-        parameters={"temperature": 0, "conversation": "conv_1"},
+        parameters={"temperature": 0},
         streamed=True,
         continues="resp_0",
+        history="conv_1",
     )
 
 

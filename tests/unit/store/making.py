@@ -7,6 +7,7 @@ from typing import Any
 
 from rewind.model.http import Chunk, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
+from rewind.model.message import Usage
 from rewind.model.session import Session, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.store.library import Library
@@ -69,9 +70,24 @@ def response(**changes: Any) -> StepResponse:
         "ms": 812.5,
         "first_ms": 400.25,
         "chunks": (Chunk(400250, 700), Chunk(812500, 324)),
-        "reading": Reading(model="claude-sonnet-4-6", text="Understood.", tokens_in=1200, tokens_out=80),
+        "reading": Reading(model="claude-sonnet-4-6", text="Understood.", usage=Usage(input=1200, output=80)),
     }
     return StepResponse(**{**fields, **changes})
+
+
+class PerToken:
+    """Prices for tests: so much for a token of these models, or of all."""
+
+    def __init__(self, dollars: float = 0.001, models: tuple[str, ...] | None = None) -> None:
+        self._dollars, self._models = dollars, models
+        self.fingerprint = str(dollars)
+
+    def cost(
+        self, *, host: str, target: str, provider: str, model: str | None, usage: Usage, ts: float
+    ) -> float | None:
+        if (usage.input is usage.output is None) or (self._models is not None and model not in self._models):
+            return None
+        return self._dollars * ((usage.input or 0) + (usage.output or 0))
 
 
 def words(source: random.Random, size: int) -> str:

@@ -1,5 +1,6 @@
 """The catalog: derived from the journals, and rebuilt from them at any doubt."""
 
+import shutil
 import stat
 import subprocess
 import sys
@@ -9,10 +10,14 @@ import duckdb
 import pytest
 
 from rewind.errors import EnvironmentProblem
-from rewind.model.step import Ending, Reading
+from rewind.model.http import ResponseHead
+from rewind.model.ids import MatchKey
+from rewind.model.message import Usage
+from rewind.model.step import Ending, Reading, StepKind
+from rewind.store import catalog_filling
 from rewind.store.catalog import Catalog
 from rewind.store.writer import SessionWriter
-from unit.store.making import record, request, response, start
+from unit.store.making import PerToken, record, request, response, start
 
 EXCHANGES = [(b"asked", b"answered"), (b"asked more", b"answered more")]
 AT_ONCE = """
@@ -29,23 +34,24 @@ def test_an_absent_store_has_an_empty_catalog(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "nowhere")
     assert catalog.catch_up().sessions == 0
     assert catalog.sql("SELECT count(*) FROM steps") == [(0,)]
+    assert catalog.asked(lambda db: "something", nothing="nothing") == "nothing"
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
     home = tmp_path / "it's [a] *home"
-    record(home, EXCHANGES)
+    record(home, EXCHANGES, tags={"env": "prod"}, command=("/usr/bin/python", "agent.py", "--fast"))
     catalog = Catalog(home)
     state = catalog.catch_up()
     assert (state.sessions, state.steps, state.rebuilt) == (1, 2, True)
-    assert catalog.sql("SELECT id, name, command, exit_code FROM sessions") == [
-        ("7f3a2b9c", "support", "python agent.py", 0)
+    assert catalog.sql("SELECT id, name, program, exit_code, tags, replay_of FROM sessions") == [
+        ("7f3a2b9c", "support", "python agent.py", 0, {"env": "prod"}, None)
     ]
     rows = catalog.sql(
-        "SELECT session, step, type, model, host, status, tokens_in, ms, ending FROM steps ORDER BY step"
+        "SELECT step, type, model, host, status, tokens_in, ms, first_ms, ending, CAST(day AS VARCHAR) "
+        "FROM steps ORDER BY step"
     )
     assert rows[1] == (
-        "7f3a2b9c",
         2,
         "llm_call",
         "claude-sonnet-4-6",
@@ -53,7 +59,9 @@ def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
         200,
         1200,
         812.5,
+        400.25,
         "complete",
+        "2026-11-15",
     )
     assert catalog.sql("SELECT count(*) FROM steps WHERE model = ?", ["claude-sonnet-4-6"]) == [(2,)]
     assert stat.S_IMODE((home / "catalog.duckdb").stat().st_mode) == 0o600
@@ -65,16 +73,30 @@ def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
     ]
 
 
+def test_every_kind_of_token_has_a_column(tmp_path: Path) -> None:
+    usage = Usage(
+        input=10, output=5, cache_read=4, cache_write=3, reasoning=2, more={"web_searches": 1}, tier="batch"
+    )
+    writer = SessionWriter.create(tmp_path, start())
+    writer.request(request(1, thread=2), b"")
+    writer.response(1, response(reading=Reading(usage=usage)), b"")
+    writer.close()
+    columns = 'tokens_in, tokens_out, cache_read, cache_write, reasoning, "usage", tier, thread'
+    assert Catalog(tmp_path).sql(f"SELECT {columns} FROM steps") == [
+        (10, 5, 4, 3, 2, '{"web_searches":1}', "batch", 2)
+    ]
+
+
 def test_catching_up_brings_in_what_is_new_and_forgets_what_is_gone(tmp_path: Path) -> None:
     gone = record(tmp_path, EXCHANGES, id="00000001")
     catalog = Catalog(tmp_path)
     writer = SessionWriter.create(tmp_path, start())
     writer.request(request(1), b"asked")
     catalog.catch_up()
-    assert catalog.sql("SELECT ending, model FROM steps WHERE session = '7f3a2b9c'") == [
-        (None, "claude-sonnet-4-6")
-    ]
-    cut = response(ending=Ending.UPSTREAM_CUT, reading=Reading(tokens_out=3))
+    assert catalog.sql(
+        "SELECT ending, model FROM steps JOIN sessions USING (nr) WHERE sessions.id = '7f3a2b9c'"
+    ) == [(None, "claude-sonnet-4-6")]
+    cut = response(ending=Ending.UPSTREAM_CUT, reading=Reading(usage=Usage(output=3)))
     writer.response(1, cut, b"half")
     writer.request(request(2), b"asked")
     (tmp_path / "sessions" / gone.folder).rename(tmp_path / "away")
@@ -88,6 +110,47 @@ def test_catching_up_brings_in_what_is_new_and_forgets_what_is_gone(tmp_path: Pa
     before = catalog.catch_up()
     assert catalog.sql("SELECT exit_code, ended FROM sessions") == [(7, 5.0)]
     assert catalog.catch_up() == before
+
+
+def test_a_session_that_has_ended_is_not_looked_at_again(tmp_path: Path) -> None:
+    session = record(tmp_path, EXCHANGES)
+    catalog = Catalog(tmp_path)
+    catalog.catch_up()
+    (tmp_path / "sessions" / session.folder / "journal.jsonl").unlink()
+    assert catalog.catch_up().steps == 2
+
+
+def test_what_a_killed_catch_up_left_is_cleared_away(tmp_path: Path) -> None:
+    record(tmp_path, EXCHANGES)
+    (tmp_path / ".catalog-0123456789abcdef").mkdir()
+    (tmp_path / ".catalog-0123456789abcdef" / "lines-1").write_text("half a file")
+    Catalog(tmp_path).catch_up()
+    assert not list(tmp_path.glob(".catalog-*"))
+
+
+def test_many_sessions_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_filling, "_BATCH", 4000)
+    for nth in range(7):
+        record(tmp_path, EXCHANGES[: nth % 3], id=f"{nth:08x}")
+    told: list[tuple[int, int]] = []
+    catalog = Catalog(tmp_path, prices=PerToken(), progress=lambda done, total: told.append((done, total)))
+    assert (state := catalog.catch_up()).steps == 6
+    assert state.sessions == 7
+    assert told == [(done, 7) for done in range(8)]
+    counted = (
+        "SELECT id, count(step), count(cost) FROM sessions LEFT JOIN steps USING (nr) GROUP BY id ORDER BY id"
+    )
+    assert catalog.sql(counted) == [(f"{nth:08x}", nth % 3, nth % 3) for nth in range(7)]
+
+
+def test_two_sessions_of_one_id_keep_their_steps_apart(tmp_path: Path) -> None:
+    session = record(tmp_path, EXCHANGES)
+    folder = tmp_path / "sessions" / session.folder
+    shutil.copytree(folder, folder.with_name("20261116T000000.000Z-7f3a2b9c"))
+    shutil.copytree(folder, folder.with_name("20261116T000000.000Z-00000000"))  # its lines say another id
+    catalog = Catalog(tmp_path)
+    assert catalog.catch_up().steps == 6
+    assert catalog.sql("SELECT count(*), sum(tokens_in) FROM steps GROUP BY nr") == [(2, 2400)] * 3
 
 
 @pytest.mark.parametrize("harm", ["garbage", "emptied", "flipped", "older", "foreign"])
@@ -107,7 +170,7 @@ def test_at_any_doubt_it_is_built_again(tmp_path: Path, harm: str) -> None:
             path.write_bytes(data)
         case "older":
             with duckdb.connect(str(path)) as db:
-                db.execute("UPDATE catalog SET version = 0")
+                db.execute("UPDATE made_as SET version = 0")
         case "foreign":
             path.unlink()
             with duckdb.connect(str(path)) as db:
@@ -120,7 +183,7 @@ def test_at_any_doubt_it_is_built_again(tmp_path: Path, harm: str) -> None:
 def test_what_duckdb_cannot_do_is_said_in_a_sentence(tmp_path: Path) -> None:
     home = tmp_path / "why?"  # DuckDB takes what follows a question mark for options
     record(home, EXCHANGES)
-    with pytest.raises(EnvironmentProblem, match="DuckDB cannot keep a catalog in"):
+    with pytest.raises(EnvironmentProblem, match=r"DuckDB cannot keep catalog.duckdb in"):
         Catalog(home).catch_up()
 
 
@@ -132,17 +195,27 @@ def test_two_processes_at_once_both_succeed(tmp_path: Path) -> None:
     assert [process.communicate(timeout=60)[0] for process in both] == [b"5 10\n"] * 2
 
 
-def test_no_recorded_text_makes_it_fail(tmp_path: Path) -> None:
+@pytest.mark.parametrize("half", ["", "\udcff"])
+def test_no_recorded_text_makes_it_fail(tmp_path: Path, half: str) -> None:
+    """With half a surrogate pair in it, which DuckDB would not take, and without."""
     reading = Reading(
-        text="\0\udcff\x1b'\"", tokens_in=10**400, tokens_out=-5, error="x'); DROP TABLE steps; --"
+        text=f"\0{half}\x1b'\"",
+        usage=Usage(input=10**400, output=-5),
+        error="x'); DROP TABLE steps; --",
     )
-    writer = SessionWriter.create(tmp_path, start(name="'; DROP\0\ud800"))
-    writer.request(request(1, model="\udcff"), b"")
+    tags = {f"'{half}": f"\0{half}"}
+    writer = SessionWriter.create(tmp_path, start(name=f"'; DROP\0{half}", tags=tags))
+    writer.request(request(1, model=f"é{half}"), b"")
     writer.response(1, response(reading=reading, ms=float("inf")), b"")
+    writer.request(request(2, ts=float("nan")), b"")
     writer.end(ended=float("nan"), exit_code=0, redactions=0, remarks=())
-    catalog = Catalog(tmp_path)
-    assert catalog.catch_up().steps == 1
-    assert catalog.sql("SELECT tokens_in, tokens_out, ms FROM steps") == [(None, -5, None)]
+    catalog = Catalog(tmp_path, prices=PerToken())
+    assert catalog.catch_up().steps == 2
+    assert catalog.sql("SELECT tokens_in, tokens_out, ms, failed FROM steps ORDER BY step") == [
+        (None, -5, None, True),
+        (None, None, None, False),
+    ]
+    assert catalog.sql("SELECT exit_code, ended FROM sessions") == [(0, None)]
 
 
 def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
@@ -154,6 +227,75 @@ def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
     )
     state = Catalog(tmp_path).catch_up()
     assert (state.sessions, state.steps) == (1, 1)
+    assert Catalog(tmp_path).sql("SELECT name, exit_code, started FROM sessions") == [
+        (None, 0, session.start.started)
+    ], "the folder's name tells when it began"
+
+
+def test_a_line_too_long_for_duckdb_is_still_counted(tmp_path: Path) -> None:
+    writer = SessionWriter.create(tmp_path, start())
+    writer.request(request(1, note="x" * 40_000_000), b"")
+    writer.response(1, response(), b"")
+    writer.close()
+    assert Catalog(tmp_path).sql("SELECT step, tokens_in FROM steps") == [(1, 1200)]
+
+
+def test_a_step_that_asks_again_after_a_failure_is_a_retry(tmp_path: Path) -> None:
+    limited = response(head=ResponseHead(status=429, reason="Too Many", headers=()), reading=Reading())
+    inside = response(reading=Reading(error="overloaded"))
+    cut = response(ending=Ending.UPSTREAM_CUT)
+    good = response()
+    answers = [limited, inside, cut, good, good, None, good]
+    writer = SessionWriter.create(tmp_path, start())
+    for index, answer in enumerate(answers, 1):
+        writer.request(request(index, match_key=MatchKey("rw1:same")), b"")
+        if answer is not None:
+            writer.response(index, answer, b"")
+    for index, ts in ((8, 2e9), (9, 2e9 + 0.5)):  # under way together: neither asks again
+        writer.request(request(index, match_key=MatchKey("rw1:at once"), ts=ts), b"")
+        writer.response(index, limited, b"")
+    writer.request(request(10), b"")
+    writer.close()
+    retries = Catalog(tmp_path).sql("SELECT step FROM steps WHERE retry ORDER BY step")
+    assert retries == [(2,), (3,), (4,)], "of an answer that never came nobody knows whether it was given up"
+
+
+def test_costs_are_those_of_the_prices_at_hand(tmp_path: Path) -> None:
+    record(tmp_path, EXCHANGES)
+    costs = "SELECT cost FROM steps ORDER BY step"
+    Catalog(tmp_path).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(None,), (None,)]
+    Catalog(tmp_path, prices=PerToken(0.5)).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(640.0,), (640.0,)]
+    Catalog(tmp_path).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(640.0,), (640.0,)], "without prices, what is known stays"
+    record(tmp_path, EXCHANGES[:1], id="00000002", started=1794774999.0)
+    Catalog(tmp_path, prices=PerToken(0.25)).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(320.0,), (320.0,), (320.0,)]
+    Catalog(tmp_path, prices=PerToken(0.25, models=())).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(320.0,)] * 3, "the same prices are not asked again"
+    Catalog(tmp_path, prices=PerToken(0.1, models=())).catch_up()
+    assert Catalog(tmp_path).sql(costs) == [(None,)] * 3, "a price that is gone is unknown"
+
+
+def test_only_calls_that_were_made_cost_something(tmp_path: Path) -> None:
+    writer = SessionWriter.create(tmp_path, start(replay_of="00000001"))
+    writer.request(request(1), b"")
+    writer.response(1, response(tape=4), b"")
+    writer.request(request(2, kind=StepKind.HTTP_CALL), b"")
+    writer.response(2, response(), b"")
+    writer.request(request(3, model="the one with a price"), b"")
+    writer.response(3, response(reading=Reading(model="a dated name of it", usage=Usage(output=1))), b"")
+    writer.request(request(4), b"")
+    writer.close()
+    catalog = Catalog(tmp_path, prices=PerToken(1.0, models=("the one with a price",)))
+    catalog.catch_up()
+    assert catalog.sql("SELECT step, replayed, cost FROM steps ORDER BY step") == [
+        (1, True, 0.0),
+        (2, False, None),
+        (3, False, 1.0),
+        (4, False, None),
+    ]
 
 
 @pytest.mark.parametrize(

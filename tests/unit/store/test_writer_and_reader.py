@@ -61,7 +61,7 @@ def test_a_session_comes_back_as_it_was_written(tmp_path: Path) -> None:
         assert reader.output("stderr") is None
     assert library.verify(session) == ()
     assert library.totals(session) == Totals(
-        steps=2, llm_calls=2, tokens_in=2400, tokens_out=160, cut=1, errors=0
+        steps=2, llm_calls=2, tokens_in=2400, tokens_out=160, peak_context=1200, cut=1, errors=0
     )
 
 

@@ -1,0 +1,113 @@
+"""Lists out of the catalog: the same rows as from the journals, and only those that are wanted."""
+
+from pathlib import Path
+
+import pytest
+
+from rewind.model.outcome import Outcome
+from rewind.model.step import Reading
+from rewind.store.catalog import Catalog
+from rewind.store.library import Library
+from rewind.store.listing import listed
+from rewind.store.wanted import Listed, Wanted
+from rewind.store.writer import SessionWriter
+from unit.store.making import PerToken, record, request, response, start
+from unit.store.test_totals import a_varied_session
+
+PRICES = PerToken(0.5)
+
+
+def ids(home: Path, limit: int = 0, **wanted: object) -> list[str]:
+    found = listed(Catalog(home, prices=PRICES), home, Wanted(**wanted), limit)  # type: ignore[arg-type]
+    return [session.id for session, _ in found.rows]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Five sessions, each a minute younger than the one before."""
+    exchanges = [(b"asked", b"answered")]
+    record(tmp_path, exchanges, id="00000001", name="Refund-1", started=1000.0, tags={"env": "prod", "x": ""})
+    record(tmp_path, exchanges, id="00000002", name="refund-2", started=1060.0, tags={"env": "test"})
+    record(tmp_path, [], id="00000003", name=None, started=1120.0, end=False)
+    failed = SessionWriter.create(tmp_path, start(id="00000004", name="100%", started=1180.0))
+    failed.request(request(1, model="gpt-5"), b"")
+    failed.response(1, response(reading=Reading(model="gpt-5-2026-01-01")), b"")
+    failed.end(ended=1200.0, exit_code=3, redactions=0, remarks=())
+    broken = SessionWriter.create(tmp_path, start(id="00000005", name="full", started=1240.0))
+    broken.broken = "the disk is full"
+    broken.end(ended=1250.0, exit_code=0, redactions=0, remarks=())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({}, "54321"),
+        ({"name": "refund"}, "21"),
+        ({"name": "REFUND-*"}, "21"),
+        ({"name": "refund-?"}, "21"),
+        ({"name": "*-[2]"}, "2"),
+        ({"name": "refund*x"}, ""),
+        ({"name": "%"}, "4"),
+        ({"name": "_"}, ""),
+        ({"name": "'; DROP TABLE sessions; --"}, ""),
+        ({"name": "\udcff"}, ""),
+        ({"model": "sonnet"}, "21"),
+        ({"model": "gpt-5"}, "4"),
+        ({"model": "gpt-5-*"}, "4"),
+        ({"model": "GPT-5"}, "4"),
+        ({"since": 1120.0}, "543"),
+        ({"since": 9e9}, ""),
+        ({"outcomes": frozenset({Outcome.OK})}, "21"),
+        ({"outcomes": frozenset({Outcome.FAILED})}, "4"),
+        ({"outcomes": frozenset({Outcome.INTERRUPTED})}, "3"),
+        ({"outcomes": frozenset({Outcome.RUNNING})}, ""),
+        ({"outcomes": frozenset({Outcome.BROKEN, Outcome.FAILED})}, "54"),
+        ({"tags": (("env", None),)}, "21"),
+        ({"tags": (("env", "prod"),)}, "1"),
+        ({"tags": (("env", "prod"), ("x", ""))}, "1"),
+        ({"tags": (("env", "test"), ("x", None))}, ""),
+        ({"folders": frozenset()}, ""),
+        ({"name": "refund", "since": 1060.0, "outcomes": frozenset({Outcome.OK})}, "2"),
+    ],
+)
+def test_only_what_is_wanted_is_listed(home: Path, wanted: dict[str, object], expected: str) -> None:
+    assert "".join(one[-1] for one in ids(home, **wanted)) == expected
+
+
+def test_folders_that_something_else_has_chosen(home: Path) -> None:
+    chosen = {
+        session.folder for session in Library(home).sessions() if session.id in ("00000001", "00000004")
+    }
+    assert ids(home, folders=frozenset(chosen)) == ["00000004", "00000001"]
+
+
+def test_a_limit_says_whether_there_are_more(home: Path) -> None:
+    catalog = Catalog(home)
+    assert [session.id[-1] for session, _ in listed(catalog, home, Wanted(), 2).rows] == ["5", "4"]
+    assert listed(catalog, home, Wanted(), 2).more
+    assert not listed(catalog, home, Wanted(), 5).more
+
+
+def test_a_session_that_runs_is_known_to_run(tmp_path: Path) -> None:
+    writer = SessionWriter.create(tmp_path, start())
+    writer.request(request(1), b"")
+    running = frozenset({Outcome.RUNNING})
+    assert ids(tmp_path, outcomes=running) == ["7f3a2b9c"]
+    (row,) = listed(Catalog(tmp_path), tmp_path, Wanted(), 0).rows
+    assert row[1].cut == 0
+    writer.close()
+    assert ids(tmp_path, outcomes=running) == []
+    assert ids(tmp_path, outcomes=frozenset({Outcome.INTERRUPTED})) == ["7f3a2b9c"]
+
+
+def test_a_list_from_the_catalog_is_the_list_from_the_journals(home: Path) -> None:
+    a_varied_session(home)
+    library = Library(home)
+    expected = [(session, library.totals(session, PRICES)) for session in library.sessions()]
+    assert len(expected) == 6
+    assert listed(Catalog(home, prices=PRICES), home, Wanted(), 0).rows == expected
+
+
+def test_no_store_is_an_empty_list(tmp_path: Path) -> None:
+    assert listed(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", Wanted(), 0) == Listed([])
