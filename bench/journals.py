@@ -12,9 +12,9 @@ from typing import Any
 
 from rewind.model.http import Chunk, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.message import Usage
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.store import journal
 from rewind.store.files import prepare_home
 from rewind.store.totals import Totals

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import MatchKey, blob_id
-from rewind.model.message import Usage
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.store import journal
 from rewind.store.catalog import Catalog
 from rewind.store.files import GrowingFile

@@ -20,7 +20,8 @@ from botocore.exceptions import ClientError
 from google import genai
 
 from rewind.model.http import HttpResponse
-from rewind.model.message import Answered, Part, Refusal, Text, Thinking, ToolUse, Usage
+from rewind.model.message import Answered, Part, Refusal, Text, Thinking, ToolUse
+from rewind.model.usage import Usage
 from support.traffic import Exchange
 
 Tool = tuple[str, str, Any]

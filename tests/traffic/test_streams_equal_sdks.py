@@ -10,7 +10,8 @@ from dataclasses import fields, replace
 import pytest
 
 from rewind.match.call import understand
-from rewind.model.message import Usage, Vectors
+from rewind.model.message import Vectors
+from rewind.model.usage import Usage
 from rewind.providers.openai_responses import OpenAIResponses
 from support.sdk_readers import LAST_CHUNK, NO_BEGIN, NO_OUTPUT, RAISES, Assembled, Sdks, ours
 from support.traffic import Exchange

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rewind.model.message import Answered, Usage
+from rewind.model.message import Answered
+from rewind.model.usage import Usage
 from rewind.providers.catalogue import BUILT_IN, identify
 from support.provider_table import (
     UNREAD,

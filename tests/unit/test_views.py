@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rewind import views
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
-from rewind.model.message import Usage
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.views.body import body, events, read_body
 
 JSON: Headers = (("content-type", "application/json"),)

@@ -14,8 +14,8 @@ from rewind.conversation.context import part_text
 from rewind.conversation.outline import Understood
 from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
-from rewind.model.message import Usage
 from rewind.model.step import Ending, StepKind, StepResponse
+from rewind.model.usage import Usage
 from rewind.views.body import events, is_event_stream, read_body
 from rewind.views.understood import plain
 

@@ -9,8 +9,8 @@ from rewind.cli.wording import NONE, number, plural
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, Understood
 from rewind.conversation.tools import ToolCall
-from rewind.model.message import Usage
 from rewind.model.step import Ending, Step, StepKind
+from rewind.model.usage import Usage
 from rewind.stats.spending import Spending
 
 COLUMNS = (

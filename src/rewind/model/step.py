@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
-from rewind.model.message import NO_USAGE, Usage
+from rewind.model.usage import NO_USAGE, Usage
 
 NO_BYTES = blob_id(b"")
 

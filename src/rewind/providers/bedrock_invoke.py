@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.model.message import Answered, Asked, Message, Part, Role, Usage, Vectors
+from rewind.model.message import Answered, Asked, Message, Part, Role, Vectors
+from rewind.model.usage import Usage
 from rewind.providers import anthropic, bedrock_converse, openai_chat
 from rewind.providers.answer import Answer
 from rewind.providers.chat_messages import given, take_message

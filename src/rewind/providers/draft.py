@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rewind.model.http import HttpResponse
-from rewind.model.message import Answered, Part, Refusal, Text, Thinking, ToolUse, Usage
+from rewind.model.message import Answered, Part, Refusal, Text, Thinking, ToolUse
+from rewind.model.usage import Usage
 from rewind.providers.answer import Answer, error_of
 from rewind.providers.fields import at, count_at, start_of, text_at, total, writable
 

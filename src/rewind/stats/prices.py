@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.own import OwnPrices
 from rewind.stats.rates import Rates, Tariff, UnitTable, counts_of
 from rewind.stats.snapshot import DamagedSnapshot, Model, Seller, Snapshot, read_other, read_shipped

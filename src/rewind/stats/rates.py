@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.snapshot import Model, Unit
 
 _GRAIN = 10**12

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rewind.model.message import Usage
 from rewind.model.step import Reading, Step
+from rewind.model.usage import Usage
 
 
 class Pricing(Protocol):

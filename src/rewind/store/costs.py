@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.spending import Pricing
 from rewind.store.derived import Row
 from rewind.store.totals import whole

@@ -14,9 +14,9 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.message import Usage
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.store.totals import Totals, totals_fields, totals_from_fields
 
 Fields = dict[str, Any]

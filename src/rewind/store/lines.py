@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.store.journal import BadLine, Fields, unseal
 from rewind.store.totals import Asked, Told, whole
 

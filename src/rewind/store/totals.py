@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from rewind.conversation.retries import Attempt, retried
-from rewind.model.message import Usage
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.stats.spending import Pricing
 
 _NOT_WRITTEN = ("cost", "unpriced")

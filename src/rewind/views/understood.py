@@ -20,9 +20,9 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
     Vectors,
 )
+from rewind.model.usage import Usage
 
 _DEEPEST = 60
 """Levels of a recorded value that are shown; what lies deeper is told by an ellipsis."""

@@ -10,8 +10,8 @@ from shelf import Rewind, Shelf, a_request, an_answer
 
 import rewind as package
 from rewind.errors import ExitCode
-from rewind.model.message import Usage
 from rewind.model.step import Reading
+from rewind.model.usage import Usage
 from rewind.store.replays import note_replay
 
 PRICES = '[tool.rewind.prices]\n"small-model" = { input = 10, output = 100 }\n'

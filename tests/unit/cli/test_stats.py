@@ -12,8 +12,8 @@ from shelf import Rewind, Shelf, a_request, an_answer
 
 from rewind.cli.chart import BARS, NOTHING, bars, spans
 from rewind.errors import ExitCode
-from rewind.model.message import Usage
 from rewind.model.step import Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.store.replays import note_replay
 
 PRICES = '[tool.rewind.prices]\n"small-model" = { input = 10, output = 100 }\n'

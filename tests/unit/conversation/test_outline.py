@@ -9,9 +9,9 @@ from rewind.conversation.threads import Place
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId
-from rewind.model.message import Usage
 from rewind.model.session import Recording, Session, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 
 ASK = {"role": "user", "content": "Is account 4711 active?"}
 USE = {"type": "tool_use", "id": "t1", "name": "lookup", "input": {"account": 4711}}

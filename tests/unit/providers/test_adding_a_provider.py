@@ -6,8 +6,9 @@ from typing import Any
 
 import rewind
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.message import Answered, Asked, Message, Role, Text, ToolUse, Usage
+from rewind.model.message import Answered, Asked, Message, Role, Text, ToolUse
 from rewind.model.step import Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.providers.answer import answer_of, asked_for
 from rewind.providers.base import Provider, Volatile
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify

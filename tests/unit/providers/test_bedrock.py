@@ -22,9 +22,9 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
     Vectors,
 )
+from rewind.model.usage import Usage
 from rewind.providers.bedrock import Bedrock
 from rewind.providers.cohere import Cohere
 from support.aws_frames import MEDIA, chunk, event, exception, frame, framed

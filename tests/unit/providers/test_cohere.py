@@ -17,8 +17,8 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
 )
+from rewind.model.usage import Usage
 from rewind.providers.cohere import Cohere
 from support.exchanges import answer_with, request_of, stream_of
 

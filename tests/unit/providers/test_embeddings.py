@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Role, Text, Usage, Vectors
+from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Role, Text, Vectors
+from rewind.model.usage import Usage
 from rewind.providers.openai_embeddings import Embeddings
 from support.exchanges import answer_with, request_of
 

@@ -19,9 +19,9 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
     Vectors,
 )
+from rewind.model.usage import Usage
 from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
 from support.exchanges import answer_with, request_of, stream_of
 

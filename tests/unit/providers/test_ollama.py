@@ -18,8 +18,8 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
 )
+from rewind.model.usage import Usage
 from rewind.providers.ollama import Ollama
 from support.exchanges import answer_with, request_of
 

@@ -22,8 +22,8 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
 )
+from rewind.model.usage import Usage
 from rewind.providers.openai_chat import OpenAIChat
 from support.exchanges import answer_with, request_of, stream_of
 

@@ -20,8 +20,8 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
 )
+from rewind.model.usage import Usage
 from rewind.providers.openai_responses import OpenAIResponses
 from support.exchanges import answer_with, request_of, stream_of
 

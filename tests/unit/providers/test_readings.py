@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.model.message import Usage
 from rewind.model.step import Reading
+from rewind.model.usage import Usage
 from rewind.providers.catalogue import identify
 from rewind.providers.reading import read as read_with
 from rewind.wire.encoding import encode

@@ -12,9 +12,10 @@ from rewind.capture.secrets import Secrets
 from rewind.model.clock import SystemClock
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.ids import SessionId
-from rewind.model.message import Asked, Usage
+from rewind.model.message import Asked
 from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending
+from rewind.model.usage import Usage
 from rewind.playback.policies import RecordAll
 from rewind.providers.anthropic import Anthropic
 from rewind.providers.hosts import HostRules

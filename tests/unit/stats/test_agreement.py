@@ -13,7 +13,7 @@ from genai_prices import types
 from genai_prices.data import providers
 from genai_prices.data_units import unit_data
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.build import snapshot_of
 from rewind.stats.rates import Tariff, UnitTable, counts_of
 from rewind.stats.snapshot import SHIPPED, Snapshot, read_shipped

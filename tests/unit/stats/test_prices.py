@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.prices import load_prices
 from rewind.stats.snapshot import SHIPPED
 

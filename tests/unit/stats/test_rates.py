@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.rates import Rates, Tariff, UnitTable, counts_of
 from rewind.stats.snapshot import Model, read_shipped
 

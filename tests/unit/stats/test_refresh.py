@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rewind.errors import EnvironmentProblem
-from rewind.model.message import Usage
+from rewind.model.usage import Usage
 from rewind.stats.prices import load_prices
 from rewind.stats.refresh import PricesExtraMissing, refresh
 from rewind.stats.snapshot import read_other

@@ -7,9 +7,9 @@ from typing import Any
 
 from rewind.model.http import Chunk, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
-from rewind.model.message import Usage
 from rewind.model.session import Session, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.usage import Usage
 from rewind.store.library import Library
 from rewind.store.writer import SessionWriter
 

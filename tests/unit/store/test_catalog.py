@@ -12,8 +12,8 @@ import pytest
 from rewind.errors import EnvironmentProblem
 from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
-from rewind.model.message import Usage
 from rewind.model.step import Ending, Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.store import catalog_filling
 from rewind.store.catalog import Catalog
 from rewind.store.writer import SessionWriter

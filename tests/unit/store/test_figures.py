@@ -7,8 +7,8 @@ import pytest
 
 from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
-from rewind.model.message import Usage
 from rewind.model.step import Ending, Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.stats.report import By, Day, Group, Report, Saved
 from rewind.store.catalog import Catalog
 from rewind.store.figures import report

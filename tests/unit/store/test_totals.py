@@ -4,9 +4,9 @@ from pathlib import Path
 
 from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
-from rewind.model.message import Usage
 from rewind.model.session import Session
 from rewind.model.step import Ending, Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.store.library import Library
 from rewind.store.totals import Totals, totals_fields, totals_from_fields
 from rewind.store.writer import SessionWriter
