@@ -15,6 +15,7 @@ from enum import StrEnum
 from itertools import groupby
 
 from rewind.conversation.sameness import Digest, message_digest, written
+from rewind.match.difference import common_beginning
 from rewind.model.message import (
     Answered,
     Asked,
@@ -50,6 +51,8 @@ class Fate(StrEnum):
     CHANGED = "changed"
     TRUNCATED = "truncated"
     INJECTED = "injected"
+    REORDERED = "reordered"
+    """Only told of histories of two runs: within one, what moved was dropped and added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,28 +219,17 @@ def _is_edit(before: Entry, now: Entry) -> bool:
     shared = len(old & new)
     if shared and shared >= _ALIKE * min(len(old), len(new)):
         return True
-    ends = _common_beginning(before.text, now.text) + _common_beginning(before.text[::-1], now.text[::-1])
+    ends = common_beginning(before.text, now.text) + common_beginning(before.text[::-1], now.text[::-1])
     return ends >= _ALIKE * min(before.size, now.size) > 0
 
 
 def _edited(before: Entry, now: Entry) -> Change:
-    kept = _common_beginning(before.text, now.text)
+    kept = common_beginning(before.text, now.text)
     mark = now.size - kept
     truncated = (
         now.size < before.size and before.size - kept >= _LEAST_LOST and mark <= min(_LONGEST_MARK, kept)
     )
     return Change(Fate.TRUNCATED, now, before, kept) if truncated else Change(Fate.CHANGED, now, before)
-
-
-def _common_beginning(left: str, right: str) -> int:
-    low, high = 0, min(len(left), len(right))
-    while low < high:  # slices are compared in C: a halving search beats a loop over characters
-        middle = (low + high + 1) // 2
-        if left[:middle] == right[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def tool_text(tool: ToolDefinition) -> str:

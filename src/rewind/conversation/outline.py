@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from rewind.conversation.retries import retries
+from rewind.conversation.talk import Bodies, talk_of
 from rewind.conversation.threads import Place, Threads
 from rewind.conversation.tools import ToolCall, ToolRun, Turn, merged, tool_calls
-from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
 from rewind.providers.base import Provider
-from rewind.providers.catalogue import FALLBACK, identify
+from rewind.providers.catalogue import FALLBACK
 from rewind.providers.reading import short
-
-Bodies = Callable[[Step], tuple[bytes, bytes]]
-"""The recorded bytes of a step: of its request, and of its answer (none where there is none)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +68,6 @@ class Outline:
         return found
 
 
-def _reader_of(step: Step) -> tuple[Provider, StepKind]:
-    """Who reads the step today, and what kind of step that makes it; nobody new leaves the recorded kind."""
-    provider = identify(step.request.head)
-    return provider, step.request.kind if provider is FALLBACK else provider.kind
-
-
-def _answered(provider: Provider, request: HttpRequest, step: Step, body: bytes) -> Answered | None:
-    if step.response is None or step.response.head is None:
-        return None
-    head = step.response.head
-    response = HttpResponse(head=head, body=body, chunks=(), trailers=step.response.trailers)
-    return provider.answered(request, response)
-
-
 def _reading(step: Step, provider: Provider, asked: Asked, answered: Answered | None) -> Reading:
     recorded = step.response.reading if step.response is not None else Reading()
     if answered is None or provider is FALLBACK:
@@ -107,21 +90,18 @@ def outline_of(
     threads = _InOrder()
     steps: list[Understood] = []
     for done, step in enumerate(recording.steps, 1):
-        provider, kind = _reader_of(step)
-        request_body, response_body = bodies(step)
-        request = HttpRequest(head=step.request.head, body=request_body)
-        asked = provider.asked(request)
-        answered = _answered(provider, request, step, response_body)
-        converses = kind is StepKind.LLM_CALL and not asked.embeds
+        talk = talk_of(step, bodies)
+        asked, answered = talk.asked, talk.answered
+        converses = talk.kind is StepKind.LLM_CALL and not asked.embeds
         steps.append(
             Understood(
                 step=step,
-                kind=kind,
+                kind=talk.kind,
                 asked=asked,
                 answered=answered,
                 place=threads.place(step, asked, answered) if converses else None,
                 retry_of=again.get(step.index),
-                reading=_reading(step, provider, asked, answered),
+                reading=_reading(step, talk.provider, asked, answered),
             )
         )
         told(done)

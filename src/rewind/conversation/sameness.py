@@ -7,6 +7,7 @@ which frameworks draw anew.
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from rewind.model.message import (
@@ -23,6 +24,8 @@ from rewind.model.message import (
 )
 
 Digest = bytes
+_KEPT_TEXT = 8192
+"""Characters of a text whose digest is kept in mind."""
 
 
 def part_digest(part: Part) -> Digest | None:
@@ -31,7 +34,7 @@ def part_digest(part: Part) -> Digest | None:
         case Text(text) | Refusal(text):
             # Agents trim what a model said before they send it back.
             words = text.strip()
-            return _digest("text", words) if words else None
+            return _text_digest(words) if words else None
         case ToolUse(_, name, arguments):
             return _digest("use", name, written(arguments))
         case ToolResult():
@@ -43,6 +46,16 @@ def part_digest(part: Part) -> Digest | None:
             return _digest("other", kind, written(value))
         case Thinking() | Vectors():
             return None
+
+
+def _text_digest(words: str) -> Digest:
+    # Asked for more than once: a history is looked at by several, and comes back in the next call.
+    return _kept_text_digest(words) if len(words) <= _KEPT_TEXT else _digest("text", words)
+
+
+@lru_cache(maxsize=1024)
+def _kept_text_digest(words: str) -> Digest:
+    return _digest("text", words)
 
 
 def digests(parts: Iterable[Part]) -> tuple[Digest, ...]:

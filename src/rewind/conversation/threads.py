@@ -130,10 +130,13 @@ class Threads:
         messages: tuple[Digest, ...],
         chain: tuple[Digest, ...],
     ) -> Place:
-        if (twin := self._by_key.get(key)) is not None:
+        named = self._by_answer_id.get(asked.continues or "")
+        twin = self._by_key.get(key)
+        # Keys know no ids: equal words that go on from another answer are another call.
+        if twin is not None and (named is None or twin.place.parent == named.index):
             return twin.place
         before = (
-            self._by_answer_id.get(asked.continues or "")
+            named
             or self._by_history.get(asked.history or "")
             or self._by_content(asked.messages, system, chain)
             or self._by_tail(system, messages)

@@ -75,6 +75,14 @@ def canonical_body(request: HttpRequest, volatile: Iterable[Volatile], ignore: S
     return _text(body)
 
 
+def without_volatile(
+    fields: dict[str, Any], volatile: Iterable[Volatile], ignore: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Fields of a body, less those of them that change from run to run."""
+    left = _reduced(fields, compiled(tuple(volatile), tuple(ignore)), {})
+    return {} if left is _GONE else dict(left)
+
+
 def canonical_query(
     head: RequestHead, volatile: Iterable[Volatile], ignore: Sequence[str]
 ) -> list[list[str]]:

@@ -155,8 +155,8 @@ def word_diff(recorded: str, asked: str) -> str:
 
 def _equal_ends(one: str, other: str) -> tuple[int, int]:
     """How many characters are equal at the start and at the end, moved outwards to whole words."""
-    start = _equal_start(one, other)
-    end = _equal_start(one[start:][::-1], other[start:][::-1])
+    start = common_beginning(one, other)
+    end = common_beginning(one[start:][::-1], other[start:][::-1])
     # A word longer than this (base64, say) may be cut.
     for _ in range(64):
         if start and _inside_word(one, start) | _inside_word(other, start):
@@ -171,7 +171,7 @@ def _inside_word(text: str, position: int) -> bool:
     return 0 < position < len(text) and (text[position - 1] + text[position]).replace("_", "a").isalnum()
 
 
-def _equal_start(one: str, other: str) -> int:
+def common_beginning(one: str, other: str) -> int:
     """Found by halving, as comparing slices is far quicker than comparing letters."""
     low, high = 0, min(len(one), len(other))
     while low < high:

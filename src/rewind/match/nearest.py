@@ -43,8 +43,10 @@ class Miss:
     """The step that comes closest, where the caller could read its answer: same address, streamed or not alike."""
 
 
-def explain_miss(call: Call, recorded: Sequence[RecordedCall], *, session: str) -> Miss:
-    """Why the recording has no answer, or no more answers, for this call."""
+def explain_miss(
+    call: Call, recorded: Sequence[RecordedCall], *, session: str, fork_at: int | None = None
+) -> Miss:
+    """Why the recording has no answer, or no more answers, for this call in a replay, or in a fork at that step."""
     asked = _endpoint(call)
     played = sum(candidate.played for candidate in recorded)
     model = call.provider.asked(call.request).model
@@ -59,13 +61,13 @@ def explain_miss(call: Call, recorded: Sequence[RecordedCall], *, session: str) 
         often = "once" if len(twins) == 1 else f"{len(twins)} times"
         reason = f"Rewind: this call was recorded {often} in session {session} ({steps}) and already played."
         lines[0] = "Already played: the agent asks this once more than it did when recorded."
-        lines += [f"  recorded  {often}, {steps}", *_advice(session, [])]
+        lines += [f"  recorded  {often}, {steps}", *_advice(session, [], fork_at)]
         return _miss(reason, lines, twins[-1].index)
     found = nearest_call(call, recorded)
     if found is None:
         reason = f"Rewind: session {session} has no recorded call to {asked}."
         lines[0] = "Never recorded: the session has no call to this address."
-        lines += [*_addresses(recorded), *_advice(session, [])]
+        lines += [*_addresses(recorded), *_advice(session, [], fork_at)]
         return _miss(reason, lines, None)
     differing = _all_differences(found.call, call)
     fields = ", ".join(difference.where for difference in differing[:3])
@@ -74,7 +76,7 @@ def explain_miss(call: Call, recorded: Sequence[RecordedCall], *, session: str) 
     reason += f" and differs in {fields}{more}." if differing else "."
     lines[0] = "Never recorded: no recorded call is the same."
     lines += [f"  nearest   step {found.index}, {'already' if found.played else 'not yet'} played"]
-    lines += [*_shown(differing), *_advice(session, differing)]
+    lines += [*_shown(differing), *_advice(session, differing, fork_at)]
     servable = _address(found.call) == _address(call) and _streams(found.call) == _streams(call)
     return _miss(reason, lines, found.index if servable else None)
 
@@ -192,7 +194,7 @@ def _addresses(recorded: Sequence[RecordedCall]) -> list[str]:
     return [f"  recorded  {address}" for address in known[:_SHOWN]] + more
 
 
-def _advice(session: str, differing: list[Difference]) -> list[str]:
+def _advice(session: str, differing: list[Difference], fork_at: int | None) -> list[str]:
     lines = ["", "What to do"]
     rules = [rule for rule in map(_rule, differing) if rule]
     if rules and len(rules) == len(differing):
@@ -206,12 +208,25 @@ def _advice(session: str, differing: list[Difference]) -> list[str]:
             lines.append(
                 "    (this ignores the whole text of the field; holding the clock or the id still is safer)"
             )
+    if fork_at is not None:
+        return [*lines, *_advice_for_a_fork(f"rewind fork {session}:{fork_at}", fork_at, bool(differing))]
     return [
         *lines,
         "  - If the agent was changed on purpose, record it again:   rewind record -- …",
         f"  - To ask the provider whatever was not recorded:          rewind replay {session} --on-miss live",
         f"  - To accept answers to slightly different questions:      rewind replay {session} --allow-drift",
     ]
+
+
+def _advice_for_a_fork(fork: str, at: int, differs: bool) -> list[str]:
+    lines = [
+        f"  - A fork plays the steps before {at} from the recording: fork where the agent first asks otherwise."
+    ]
+    if differs:
+        # What differs here mostly comes again in every later request: live answers would be paid for, and the step
+        # never be asked.
+        return [*lines, f"  - To take such requests for the recorded ones:            {fork} --allow-drift …"]
+    return [*lines, f"  - To let calls that were not recorded go live:            {fork} --on-miss live …"]
 
 
 def _rule(difference: Difference) -> str | None:

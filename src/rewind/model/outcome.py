@@ -13,10 +13,14 @@ class Outcome(StrEnum):
     RUNNING = "running"
     INTERRUPTED = "interrupted"
     BROKEN = "broken"
+    PROBE = "probe"
+    """It had one step to ask, and was ended: its exit code says nothing."""
 
 
 def outcome_of(session: Session) -> Outcome:
     match session.status:
+        case Status.ENDED if session.is_probe:
+            return Outcome.PROBE
         case Status.ENDED:
             good = session.end is not None and session.end.exit_code == 0
             return Outcome.OK if good else Outcome.FAILED

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rewind.model.ids import BlobId, SessionId
+from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.step import Step
+from rewind.model.surroundings import Surroundings
 
 
 class Status(StrEnum):
@@ -16,6 +17,37 @@ class Status(StrEnum):
     """No ``end`` line and no writer alive."""
     BROKEN = "broken"
     """The store could not be written (disk full, read-only): steps are missing, and we know it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """Edits of an earlier fork that still hold, and the request from which on they do."""
+
+    key: MatchKey
+    """Of that request as the agent sends it."""
+    edits: tuple[str, ...]
+    by_hand: bool = False
+    """Whether that one request was changed in an editor, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """Where a fork comes from: the steps before ``step`` are those of ``session``, what follows went live."""
+
+    session: SessionId
+    step: int
+    key: MatchKey
+    """Of the request at that step as the agent sends it, before any edit."""
+    edits: tuple[str, ...] = ()
+    """As they were written."""
+    by_hand: bool = False
+    """Whether the request of that one step was changed in an editor, too."""
+    earlier: tuple[Edited, ...] = ()
+    """What the forks before this one had changed, where it holds on."""
+    sample: int | None = None
+    """Which run it is, where the same fork was run several times; counts from 1."""
+    probe: bool = False
+    """Whether Rewind asked that one step for an answer of its own, and ended the agent there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +73,7 @@ class SessionStart:
     stdin_kind: str = "none"
     """``none``, ``file``, ``pipe`` or ``tty``."""
     replay_of: SessionId | None = None
+    forked_from: Lineage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +107,11 @@ class Session:
     def id(self) -> SessionId:
         return self.start.id
 
+    @property
+    def is_probe(self) -> bool:
+        origin = self.start.forked_from
+        return origin is not None and origin.probe
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
@@ -83,3 +121,5 @@ class Recording:
     steps: tuple[Step, ...]
     damage: tuple[str, ...] = ()
     """What could not be read, named; empty when all is well."""
+    surroundings: Surroundings | None = None
+    """``None`` when the journal has none: a run that was over at once, or a folder with nothing to tell."""

@@ -45,6 +45,8 @@ class Reading:
     usage: Usage = NO_USAGE
     error: str | None = None
     """The provider's error message, also when it came inside a 200 stream."""
+    said: str | None = None
+    """What was answered, in a digest; see :mod:`rewind.conversation.sketch`."""
     note: str | None = None
     """Why something could not be read."""
 
@@ -61,6 +63,7 @@ class StepRequest:
     provider: str
     """Name of the provider codec; ``http`` where none claims the request."""
     match_key: MatchKey
+    """Of the request as it went out."""
     head: RequestHead
     body: BlobId = NO_BYTES
     """Named by the store when it writes the bytes, as is the size."""
@@ -69,8 +72,17 @@ class StepRequest:
     thread: int | None = None
     """Which conversation of the session it seemed to belong to when it was recorded, from 1; for lists. Views work
     it out anew from the bodies."""
+    sketch: str | None = None
+    """What is asked, in digests that two runs are compared by; see :mod:`rewind.conversation.sketch`."""
+    asked_key: MatchKey | None = None
+    """The match key of what the agent had sent, where a fork changed it on its way: a replay finds the step by it."""
     note: str | None = None
     """For example that the body was too large to keep."""
+
+    @property
+    def agents_key(self) -> MatchKey:
+        """The match key of the request as the agent sent it."""
+        return self.asked_key or self.match_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +105,8 @@ class StepResponse:
     reason: str | None = None
     """For an ending that is not ``complete``: what happened, in words."""
     tape: int | None = None
-    """The step of the replayed session that gave this answer: nobody was asked, and nothing was spent."""
+    """The step of the replayed or forked session that gave this answer, or 0 where an edit put it in: nobody was
+    asked, and nothing was spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,164 @@
+"""What a call says and what was answered, in a few digests that stand in the journal.
+
+Two runs of a thousand steps are compared by these alone; bodies are read only where a digest differs. Like a match
+key, a sketch names its rule, so one made by another rule is not compared but made anew from the bodies.
+
+A conversation is taken apart into turns: what users and tools say, then what the model says, and so on. ``turn`` is
+what stands behind the model's last word, ``history`` is folded from the turns before it, one after the other. So
+whether a call goes on from an earlier one can be told without either body: see :func:`history_after`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import groupby
+
+from rewind.conversation.sameness import Digest, part_digest, written
+from rewind.match.canonical import without_volatile
+from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
+from rewind.providers.base import Provider
+
+_ASKED_RULE = "rs1"
+_SAID_RULE = "ra1"
+_SIZE = 6
+"""Bytes of a part's digest: among a million values the chance that two share one is one in five hundred."""
+NOTHING = "-"
+TRANSPORT = frozenset({"stream", "stream_options"})
+"""Parameters that say how an answer is brought, not what is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sketch:
+    """A call in six digests; ``-`` stands for what is not there."""
+
+    system: str = NOTHING
+    tools: str = NOTHING
+    settings: str = NOTHING
+    """All parameters but those of transport and those that change from run to run."""
+    turn: str = NOTHING
+    """What is said to the model since it last spoke."""
+    history: str = NOTHING
+    """Everything said before that."""
+    calls: str = NOTHING
+    """What the results of the turn are results of: that two tools said "ok" does not make them one."""
+
+    def __str__(self) -> str:
+        return ":".join((_ASKED_RULE, *astuple(self)))
+
+
+def read_sketch(text: str | None) -> Sketch | None:
+    """``None`` where there is none, or one by another rule."""
+    rule, *parts = (text or "").split(":")
+    return Sketch(**dict(zip(_FIELDS, parts, strict=True))) if _is_ours(rule, parts) else None
+
+
+_FIELDS = ("system", "tools", "settings", "turn", "history", "calls")
+
+
+def _is_ours(rule: str, parts: list[str]) -> bool:
+    return rule == _ASKED_RULE and len(parts) == len(_FIELDS)
+
+
+def sketch_of(asked: Asked, provider: Provider, ignore: Sequence[str] = ()) -> Sketch:
+    """The sketch of a call."""
+    *before, turn = _turns(asked.messages)
+    history = NOTHING
+    for heard, said in before:
+        history = _fold(history, heard, said)
+    return Sketch(
+        system=_joined(_items([Message(Role.SYSTEM, asked.system)])),
+        tools=_joined([_tools(asked.tools)] if asked.tools else ()),
+        settings=settings_digest(settings_of(asked, provider, ignore)),
+        turn=turn[0],
+        history=history,
+        calls=_joined(_calls_answered(asked.messages)),
+    )
+
+
+def settings_of(asked: Asked, provider: Provider, ignore: Sequence[str] = ()) -> dict[str, object]:
+    """The parameters that can make a difference."""
+    left = without_volatile(dict(asked.parameters), provider.volatile, ignore)
+    return {name: value for name, value in left.items() if name not in TRANSPORT}
+
+
+def settings_digest(settings: dict[str, object]) -> str:
+    return _joined([written(settings).encode("utf-8", "surrogatepass")]) if settings else NOTHING
+
+
+def said_of(answered: Answered) -> str:
+    """The mark of what was answered, as it stands in a step line."""
+    return f"{_SAID_RULE}:{answer_digest(answered.parts)}"
+
+
+def read_said(text: str | None) -> str | None:
+    """The digest of an answer; ``None`` where there is none, or one by another rule."""
+    rule, _, digest = (text or "").partition(":")
+    return digest if rule == _SAID_RULE and digest else None
+
+
+def answer_digest(parts: Iterable[Part]) -> str:
+    """What an answer comes to: neither thinking nor ids count."""
+    return _joined(_items([Message(Role.ASSISTANT, tuple(parts))]))
+
+
+def history_after(sketch: Sketch, said: str) -> str:
+    """The history of a call that simply goes on from this one and its answer."""
+    return _fold(sketch.history, sketch.turn, said)
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Digests of what the model heard and of what it said, turn by turn; the last one has not been answered."""
+    heard = NOTHING
+    for speaks, run in groupby(messages, key=lambda message: message.role is Role.ASSISTANT):
+        items = _joined(_items(run))
+        if speaks:
+            yield heard, items
+        heard = NOTHING if speaks else items
+    yield heard, NOTHING
+
+
+def _calls_answered(messages: Sequence[Message]) -> Iterator[Digest]:
+    """The calls in the model's last word, if their results follow."""
+    backwards = groupby(reversed(messages), key=lambda message: message.role is Role.ASSISTANT)
+    brings = False
+    for speaks, run in backwards:
+        parts = [part for message in run for part in message.parts]
+        if speaks:
+            if brings:
+                uses = (part for part in parts if isinstance(part, ToolUse))
+                yield from sorted(digest for use in uses if (digest := part_digest(use)) is not None)
+            return
+        brings = any(isinstance(part, ToolResult) for part in parts)
+
+
+def _items(messages: Iterable[Message]) -> Iterator[bytes]:
+    """One for each part that counts. By part and not by message: APIs cut a turn into messages as they like."""
+    parts = ((message.role, part) for message in messages for part in message.parts)
+    for is_result, run in groupby(parts, key=lambda one: isinstance(one[1], ToolResult)):
+        digests = [(role, digest) for role, part in run if (digest := part_digest(part)) is not None]
+        if is_result:
+            # Tools that ran side by side may answer in any order.
+            yield from (b"tool" + digest for digest in sorted(digest for _, digest in digests))
+        else:
+            yield from (role.value.encode() + digest for role, digest in digests)
+
+
+def _tools(tools: Sequence[ToolDefinition]) -> bytes:
+    """In any order; written all at once, which takes half the time."""
+    inner = sorted(tools, key=lambda tool: (tool.name, tool.description))
+    text = written([[tool.name, tool.description, tool.schema, tool.hosted] for tool in inner])
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _fold(history: str, heard: str, said: str) -> str:
+    return _joined([history.encode(), heard.encode(), said.encode()])
+
+
+def _joined(items: Iterable[bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=_SIZE)
+    empty = True
+    for item in items:
+        empty = False
+        digest.update(b"%d:" % len(item))
+        digest.update(item)
+    return NOTHING if empty else digest.hexdigest()
