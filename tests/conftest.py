@@ -64,6 +64,10 @@ def traffic() -> Path:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which part of the suite had no material to work on."""
+    """Show what tests recorded as ``shown``, and say which part of the suite had no material to work on."""
+    for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")):
+        for name, text in report.user_properties:
+            if name == "shown":
+                terminalreporter.write_line(f"\n{text}")
     if not TRAFFIC.is_dir():
         terminalreporter.write_line("The traffic tests were skipped: ../shared/traffic is not here.")

@@ -36,6 +36,10 @@ class UsageError(RewindError):
     exit_code = ExitCode.USAGE
 
 
+class CannotEdit(UsageError):
+    """A recorded request that cannot be changed as asked, or cannot be changed at all."""
+
+
 class SessionNotFound(RewindError):
     """No session, or no step, has that name."""
 

@@ -1,0 +1,1 @@
+"""How do two runs differ, where did they part, and why?"""

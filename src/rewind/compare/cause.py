@@ -1,0 +1,247 @@
+"""Why did two runs part? Decided from what differs, in a fixed order of evidence; nothing is guessed.
+
+A cause is something that was not the same *before* the answers parted: what was asked for, said, brought or kept. If
+nothing was, the model itself answered otherwise. Several causes are all told; their order is that of
+:class:`CauseKind`, from what was chosen for the whole run to what happened in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rewind.compare.align import Row
+from rewind.compare.comparison import Comparison, Relation
+from rewind.compare.delta import Aspect, Difference
+from rewind.compare.run import Move
+from rewind.conversation.sameness import written
+from rewind.conversation.sketch import NOTHING, Sketch, settings_of
+from rewind.model.message import results_in
+
+
+class CauseKind(StrEnum):
+    """In the order in which they are suspected."""
+
+    MODEL = "model changed"
+    SNAPSHOT = "model snapshot changed"
+    SYSTEM = "system prompt changed"
+    TOOLS = "tool definitions changed"
+    PARAMETERS = "parameters changed"
+    INPUT = "user input changed"
+    TOOL_OUTPUT = "tool output changed"
+    HISTORY = "history changed"
+    ERROR = "provider error or retry"
+    PATH = "path changed"
+    SAMPLING = "same request, different answer"
+
+
+_OF_ASPECT = {
+    Aspect.MODEL: CauseKind.MODEL,
+    Aspect.SNAPSHOT: CauseKind.SNAPSHOT,
+    Aspect.SYSTEM: CauseKind.SYSTEM,
+    Aspect.TOOLS: CauseKind.TOOLS,
+    Aspect.PARAMETERS: CauseKind.PARAMETERS,
+    Aspect.INPUT: CauseKind.INPUT,
+    Aspect.TOOL_OUTPUT: CauseKind.TOOL_OUTPUT,
+    Aspect.HISTORY: CauseKind.HISTORY,
+    Aspect.STATUS: CauseKind.ERROR,
+}
+_LASTING = frozenset({Aspect.MODEL, Aspect.SNAPSHOT, Aspect.SYSTEM, Aspect.TOOLS, Aspect.PARAMETERS})
+"""What each call says anew; the other aspects are said once and stay in the history."""
+_ORDER = {kind: at for at, kind in enumerate(CauseKind)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that was different before the answers parted."""
+
+    kind: CauseKind
+    since: Row
+    """Where it is first seen."""
+    differences: tuple[Difference, ...] = ()
+    evidence: str = ""
+    """What else speaks for it, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """Something that was the same."""
+
+    kind: CauseKind
+    fact: str
+    """How it was in both."""
+
+
+def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
+    """Why two answers differ that belong together, or why a move was made by one run only."""
+    if row.a is None or row.b is None:
+        return _ranked([*_causes_of_path(comparison, row)])
+    relation = comparison.relation(row)
+    found = [*_at(comparison, row, relation), *_before(comparison, row)]
+    perhaps = [*_perhaps_facts(comparison, row)]
+    if not found and not perhaps:
+        return (_sampling(comparison, row),)
+    return (*_ranked(found), *_ranked(perhaps))
+
+
+def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
+    """One for each kind and each thing, the likeliest first; of equal kind the one that was there first."""
+    kept: dict[tuple[CauseKind, tuple[tuple[str, str | None], ...]], Cause] = {}
+    for cause in causes:
+        key = cause.kind, tuple((one.place, one.after) for one in cause.differences)
+        kept.setdefault(key, cause)
+    return tuple(sorted(kept.values(), key=lambda cause: _ORDER[cause.kind]))
+
+
+def _at(comparison: Comparison, row: Row, relation: Relation) -> Iterator[Cause]:
+    """What differs at the row itself."""
+    differences = comparison.differences(row)
+    for aspect, kind in _OF_ASPECT.items():
+        if aspect not in relation.changed:
+            continue
+        since = _first_seen(comparison, row, aspect) if aspect in _LASTING else row
+        told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
+        yield Cause(kind=kind, since=since, differences=told, evidence=_evidence(kind, row))
+
+
+def _before(comparison: Comparison, row: Row) -> Iterator[Cause]:
+    """What came into the conversation earlier and stayed there, though the answers were still the same."""
+    for earlier in comparison.earlier(row):
+        relation = comparison.relation(earlier)
+        differences = comparison.differences(earlier) if relation.changed else ()
+        # An answer that failed names no model: what answered before it is known from there.
+        for aspect in (Aspect.SNAPSHOT, Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY):
+            if aspect in relation.changed:
+                told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
+                yield Cause(kind=_OF_ASPECT[aspect], since=earlier, differences=told)
+
+
+def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
+    """The first row in which either run has the value that it has here."""
+    wanted = _values(row, aspect)
+    same = (
+        one
+        for one in comparison.rows
+        if one.a is not None and one.b is not None and _values(one, aspect) == wanted
+    )
+    return next(same, row)
+
+
+def _values(row: Row, aspect: Aspect) -> tuple[object, object]:
+    return _value(row.a, aspect), _value(row.b, aspect)
+
+
+def _value(move: Move | None, aspect: Aspect) -> object:
+    if move is None or move.sketch is None:
+        return None
+    match aspect:
+        case Aspect.MODEL:
+            return move.model_asked
+        case Aspect.SNAPSHOT:
+            return move.model_answered
+        case Aspect.SYSTEM:
+            return move.sketch.system
+        case Aspect.TOOLS:
+            return move.sketch.tools
+    return move.sketch.settings
+
+
+def _evidence(kind: CauseKind, row: Row) -> str:
+    if kind is CauseKind.ERROR and row.a is not None and row.b is not None:
+        return _tries(row)
+    return ""
+
+
+def _tries(row: Row) -> str:
+    """Told where either run needed more than one."""
+    good, bad = (len(move.failures) + 1 for move in row.moves)
+    return f"tries: {good} in the good run, {bad} in the bad one" if max(good, bad) > 1 else ""
+
+
+def _perhaps_facts(comparison: Comparison, row: Row) -> Iterator[Cause]:
+    """A day was noise as long as the answers agreed. Now that they part it may be why; told last."""
+    for place in [*comparison.earlier(row), row]:
+        for aspect, kind in _OF_ASPECT.items():
+            told = tuple(
+                one
+                for one in comparison.differences(place)
+                if one.aspect is aspect and one.noise is not None and one.noise.may_be_fact
+            )
+            if told:
+                kinds = " and ".join(dict.fromkeys(str(one.noise) for one in told))
+                yield Cause(kind=kind, since=place, differences=told, evidence=f"nothing but {kinds} differs")
+
+
+def _sampling(comparison: Comparison, row: Row) -> Cause:
+    """Nothing differs but what the model says: at this step, or before it in words that the run did not turn on."""
+    reworded = [one for one in comparison.earlier(row) if comparison.relation(one).reworded]
+    since = reworded[0] if reworded else row
+    assert row.b is not None, "two moves are compared"
+    settings = settings_of(comparison.b.asked(row.b.index), comparison.b.provider(row.b.index))
+    told = [
+        f"{name} {written(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings
+    ]
+    if not any(name in settings for name in ("temperature", "top_p")):
+        told.append("no temperature set: the provider's default")
+    told += [tries] if (tries := _tries(row)) else []
+    return Cause(kind=CauseKind.SAMPLING, since=since, evidence=", ".join(told))
+
+
+def _causes_of_path(comparison: Comparison, row: Row) -> Iterator[Cause]:
+    """A move that only one run made: what had changed by then, and that the agent went another way."""
+    before = _last_shared(comparison, row)
+    if before is not None:
+        yield from _at(comparison, before, comparison.relation(before))
+        yield from _before(comparison, before)
+    yield Cause(kind=CauseKind.PATH, since=row)
+
+
+def _last_shared(comparison: Comparison, row: Row) -> Row | None:
+    """The row before it in which both runs made a move of that conversation, or of any if they share none."""
+    shared = []
+    for one in comparison.rows:
+        if one is row:
+            break
+        if one.a is not None and one.b is not None and one.a.sketch is not None:
+            shared.append(one)
+    ours = [one for one in shared if any(a == b for a, b in zip(one.thread, row.thread, strict=True) if b)]
+    candidates = ours or shared
+    return candidates[-1] if candidates else None
+
+
+# ── what is ruled out ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ruled_out(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tuple[RuledOut, ...]:
+    """What was the same when the answers parted."""
+    if row.a is None or row.b is None or row.a.sketch is None or row.b.sketch is None:
+        return ()
+    suspected = {cause.kind for cause in causes}
+    facts = _facts(comparison, row.a, row.b, row.b.sketch)
+    return tuple(RuledOut(kind, fact) for kind, fact in facts if kind not in suspected)
+
+
+def _facts(
+    comparison: Comparison, other: Move, move: Move, sketch: Sketch
+) -> Iterator[tuple[CauseKind, str]]:
+    asked = comparison.b.asked(move.index)
+    yield CauseKind.MODEL, asked.model or "none named"
+    if move.model_answered == other.model_answered != asked.model and move.model_answered:
+        yield CauseKind.SNAPSHOT, move.model_answered
+    if sketch.system != NOTHING:
+        yield CauseKind.SYSTEM, f"{len(''.join(map(_letters, asked.system))):,} characters"
+    if asked.tools:
+        yield CauseKind.TOOLS, f"{len(asked.tools)}"
+    settings = settings_of(asked, comparison.b.provider(move.index))
+    if settings:
+        shown = ", ".join(f"{name} {written(value)}" for name, value in settings.items())
+        yield CauseKind.PARAMETERS, shown
+    if asked.messages:
+        yield CauseKind.INPUT, ""
+    results = sum(1 for _ in results_in(asked.messages))
+    if results:
+        yield CauseKind.TOOL_OUTPUT, f"{results}"
+    yield CauseKind.HISTORY, f"{len(asked.messages)} messages"
+
+
+def _letters(part: object) -> str:
+    return str(getattr(part, "text", ""))

@@ -1,0 +1,259 @@
+"""Two runs side by side, and for each pair of moves what differs.
+
+Digests decide what they can. Bodies are read where a digest differs, to see whether it is more than ids and times; for
+prompts, tools and parameters, which stand in every call, once for each pair of values.
+
+A history that differs because an earlier step did is *inherited*, and no difference of its own: where both calls simply
+go on from calls that belong together, the step adds nothing to what is known already.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+from rewind.compare.align import Alignment, Row, align
+from rewind.compare.delta import (
+    REQUEST,
+    Aspect,
+    Difference,
+    answer_differences,
+    model_differences,
+    parameter_differences,
+    system_differences,
+    text_differences,
+    tool_differences,
+)
+from rewind.compare.run import Move, Run
+from rewind.compare.turn import history_differences, turn_differences
+from rewind.conversation.context import parts_text
+from rewind.conversation.sketch import Sketch, settings_of
+from rewind.model.message import Answered, Asked, Message, Thinking
+from rewind.model.step import Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """How two moves that belong together stand to each other."""
+
+    changed: frozenset[Aspect] = frozenset()
+    noise: frozenset[Aspect] = frozenset()
+    """What differs in ids and times alone."""
+    inherited: bool = False
+    """The history differs, and an earlier step is why."""
+    retried: bool = False
+    """One run needed more tries than the other."""
+    reworded: bool = False
+    """The answers ask for the same tools in other words: the run goes on the same way."""
+
+    @property
+    def answers_alike(self) -> bool:
+        return not self.changed & {Aspect.ANSWER, Aspect.CALLS, Aspect.STATUS}
+
+    @property
+    def requests_alike(self) -> bool:
+        return not self.changed & REQUEST
+
+    @property
+    def alike(self) -> bool:
+        return not self.changed
+
+
+class Comparison:
+    """Asked for one pair at a time; what was found out is kept."""
+
+    def __init__(self, a: Run, b: Run) -> None:
+        self.a = a
+        self.b = b
+        self._relations: dict[tuple[int, int], Relation] = {}
+        self._found: dict[Hashable, tuple[Difference, ...]] = {}
+        self._told: set[tuple[int | None, str | None, str | None]] = set()
+        """By conversation: two forms of one thing that some step brought."""
+        self._learned: dict[int | None, int] = {}
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        return align(self.a.moves, self.b.moves, self.a.role, self.b.role)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self.alignment.rows
+
+    def relation(self, row: Row) -> Relation:
+        """For a row with a move of either run."""
+        a, b = _both(row)
+        key = a.index, b.index
+        if key not in self._relations:
+            self._relations[key] = self._relate(a, b)
+        return self._relations[key]
+
+    def differences(self, row: Row) -> tuple[Difference, ...]:
+        """Everything that differs between the two moves, in the order of the evidence."""
+        return tuple(self._differences(*_both(row)))
+
+    def earlier(self, row: Row) -> list[Row]:
+        """The rows of the same conversation before it, in order."""
+        before = takewhile(lambda one: one is not row, self.rows)
+        return [one for one in before if one.thread == row.thread and one.a and one.b]
+
+    def _relate(self, a: Move, b: Move) -> Relation:
+        found = tuple(self._differences(a, b))
+        changed = frozenset(one.aspect for one in found if one.noise is None)
+        return Relation(
+            changed=changed,
+            noise=frozenset(one.aspect for one in found) - changed,
+            inherited=self._history_differs(a, b) and self._inherits(a, b),
+            retried=len(a.failures) != len(b.failures),
+            reworded=Aspect.ANSWER in changed and Aspect.CALLS not in changed and self._asks_for_tools(a, b),
+        )
+
+    def _asks_for_tools(self, a: Move, b: Move) -> bool:
+        answers = self.a.answered(a.index), self.b.answered(b.index)
+        return all(answer is not None and answer.tool_uses for answer in answers)
+
+    # ── piece by piece, and only where a digest differs ──────────────────────────────────────────────────────
+
+    def _differences(self, a: Move, b: Move) -> Iterator[Difference]:
+        if a.sketch is None or b.sketch is None:
+            if a.step.request.match_key != b.step.request.match_key:
+                yield from self._once(("request", a.index, b.index), lambda: self._in_plain_requests(a, b))
+        else:
+            yield from self._in_requests(a, b, a.sketch, b.sketch)
+        yield from self._in_answers(a, b)
+
+    def _in_requests(self, a: Move, b: Move, old: Sketch, new: Sketch) -> Iterator[Difference]:
+        yield from model_differences(a.model_asked, b.model_asked)
+        if _other_snapshot(a, b):
+            yield Difference(
+                aspect=Aspect.SNAPSHOT,
+                place="model that answered",
+                before=a.model_answered,
+                after=b.model_answered,
+            )
+        if old.system != new.system:
+            yield from self._once(
+                ("system", old.system, new.system), lambda: system_differences(*self._asked(a, b))
+            )
+        if old.tools != new.tools:
+            yield from self._once(
+                ("tools", old.tools, new.tools),
+                lambda: tool_differences(*(asked.tools for asked in self._asked(a, b))),
+            )
+        if old.settings != new.settings:
+            yield from self._once(
+                ("settings", old.settings, new.settings),
+                lambda: parameter_differences(*self._settings(a, b)),
+            )
+        if old.turn != new.turn:
+            yield from self._once(
+                ("turn", a.index, b.index), lambda: turn_differences(*self._asked(a, b), *self._held(a, b))
+            )
+        if self._history_differs(a, b) and not self._inherits(a, b):
+            yield from self._once(("history", a.index, b.index), lambda: self._own_history(a, b))
+
+    def _in_plain_requests(self, a: Move, b: Move) -> Iterator[Difference]:
+        """Of what is no call to a model: the address, and the body."""
+        before, after = (move.step.request.head.target for move in (a, b))
+        if before != after:
+            yield Difference(aspect=Aspect.INPUT, place="request", before=before, after=after)
+        bodies = self.a.bodies(a.step)[0], self.b.bodies(b.step)[0]
+        old, new = (body.decode("utf-8", "backslashreplace") for body in bodies)
+        yield from text_differences(Aspect.INPUT, "request body", old, new)
+
+    def _in_answers(self, a: Move, b: Move) -> Iterator[Difference]:
+        if a.failed != b.failed or (a.failed and status_of(a) != status_of(b)):
+            yield Difference(aspect=Aspect.STATUS, place="status", before=status_of(a), after=status_of(b))
+        if a.said != b.said:
+            yield from self._once(
+                ("answer", a.index, b.index),
+                lambda: answer_differences(self.a.answered(a.index), self.b.answered(b.index)),
+            )
+
+    def _once(self, key: Hashable, find: Callable[[], Iterable[Difference]]) -> tuple[Difference, ...]:
+        """Prompts, tools and parameters stand in every call: each pair of values is compared once."""
+        if key not in self._found:
+            self._found[key] = tuple(find())
+        return self._found[key]
+
+    def _asked(self, a: Move, b: Move) -> tuple[Asked, Asked]:
+        return self.a.asked(a.index), self.b.asked(b.index)
+
+    def _settings(self, a: Move, b: Move) -> tuple[dict[str, object], dict[str, object]]:
+        old, new = self._asked(a, b)
+        return settings_of(old, self.a.provider(a.index)), settings_of(new, self.b.provider(b.index))
+
+    def _held(self, a: Move, b: Move) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        return self.a.held(a), self.b.held(b)
+
+    # ── histories ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def _history_differs(a: Move, b: Move) -> bool:
+        return a.sketch is not None and b.sketch is not None and a.sketch.history != b.sketch.history
+
+    def _inherits(self, a: Move, b: Move) -> bool:
+        """Whether both calls go on from calls that belong together, adding nothing else."""
+        before_a, before_b = self.a.goes_on_from(a), self.b.goes_on_from(b)
+        return (
+            before_a is not None
+            and before_b is not None
+            and self._partners.get(before_a.index) == before_b.index
+        )
+
+    def _own_history(self, a: Move, b: Move) -> Iterator[Difference]:
+        """What differs in the histories and no earlier step of the conversation explains."""
+        self._learn_before(a)
+        for found in history_differences(*self._asked(a, b), *self._held(a, b)):
+            if (a.thread, found.before, found.after) not in self._told:
+                yield found
+
+    def _learn_before(self, a: Move) -> None:
+        """What the steps of the conversation before this one brought in different forms; each is looked at once."""
+        thread = self.a.thread(a.thread)
+        learned = self._learned.get(a.thread, 0)
+        while learned < len(thread) and thread[learned].index < a.index:
+            one = thread[learned]
+            learned += 1
+            self._learned[a.thread] = learned
+            other = self._b_moves.get(self._partners.get(one.index, 0))
+            if other is not None and (found := tuple(self._differences(one, other))):
+                said = _as_quoted(self.a.answered(one.index)), _as_quoted(self.b.answered(other.index))
+                self._told |= {(a.thread, each.before, each.after) for each in found} | {(a.thread, *said)}
+
+    @cached_property
+    def _partners(self) -> dict[int, int]:
+        return {row.a.index: row.b.index for row in self.rows if row.a is not None and row.b is not None}
+
+    @cached_property
+    def _b_moves(self) -> dict[int, Move]:
+        return {move.index: move for move in self.b.moves}
+
+
+def _both(row: Row) -> tuple[Move, Move]:
+    assert row.a is not None and row.b is not None, "two moves are compared"
+    return row.a, row.b
+
+
+def _as_quoted(answered: Answered | None) -> str | None:
+    """An answer in the form in which a history brings it."""
+    if answered is None:
+        return None
+    return parts_text([part for part in answered.parts if not isinstance(part, Thinking)])
+
+
+def status_of(move: Move) -> str:
+    """How the exchange ended, in a word or two."""
+    response = move.step.response
+    if response is None:
+        return "no answer"
+    if response.head is None or response.ending is not Ending.COMPLETE:
+        return response.ending.value.replace("_", " ")
+    inside = " with an error inside" if move.failed and response.head.status < 400 else ""
+    return f"{response.head.status}{inside}"
+
+
+def _other_snapshot(a: Move, b: Move) -> bool:
+    """Whether another model answered though the same one was asked for."""
+    if a.model_asked != b.model_asked or a.failed or b.failed:
+        return False
+    return bool(a.model_answered and b.model_answered and a.model_answered != b.model_answered)

@@ -1,0 +1,150 @@
+"""What would put a cause right: edits that give the bad run the good one's value in that place.
+
+For a screen they are commands to paste, for a probe the thing to try.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.divergence import Finding
+from rewind.compare.run import Move, Run
+from rewind.conversation.context import Fate
+from rewind.edit.body import opened
+from rewind.edit.dialects.catalogue import dialect_of
+from rewind.edit.edits import (
+    Edit,
+    From,
+    Literal,
+    SetMessage,
+    SetModel,
+    SetParameter,
+    SetSystem,
+    SetToolResult,
+)
+from rewind.errors import CannotEdit
+from rewind.model.http import HttpRequest
+from rewind.model.message import Role
+
+_SAID = frozenset({CauseKind.INPUT, CauseKind.TOOL_OUTPUT, CauseKind.HISTORY})
+"""What stands in the messages."""
+
+
+_PLACE = re.compile(r"messages\[(\d+)\](?:\.parts\[\d+\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What is put back, and how."""
+
+    kind: CauseKind
+    what: str
+    edits: tuple[Edit, ...]
+
+
+def remedies(finding: Finding) -> tuple[Remedy, ...]:
+    """One for each cause that can be put right at the step where the runs part, the likeliest first."""
+    row = finding.at
+    if row is None or row.a is None or row.b is None or None in row.thread:
+        return ()
+    found: list[Remedy] = []
+    for cause in finding.causes:
+        edits = tuple(_edits(finding, cause, row.a, row.b))
+        if edits and all(edits != one.edits for one in found):
+            found.append(Remedy(cause.kind, _what(cause.kind, edits), edits))
+    return tuple(found)
+
+
+def _what(kind: CauseKind, edits: Sequence[Edit]) -> str:
+    if kind in _SAID and not all(isinstance(edit, SetToolResult) for edit in edits):
+        return "the messages"
+    return _WORDS[kind]
+
+
+_WORDS = {
+    CauseKind.MODEL: "the model",
+    CauseKind.SNAPSHOT: "the model snapshot",
+    CauseKind.SYSTEM: "the system prompt",
+    CauseKind.TOOLS: "the tool definitions",
+    CauseKind.PARAMETERS: "the parameters",
+    CauseKind.TOOL_OUTPUT: "the tool output",
+}
+
+
+def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Edit]:
+    run, other = finding.comparison.a, finding.comparison.b
+    origin = From(run.recording.session.id, good.index)
+    asked = run.asked(good.index)
+    told = cause.differences
+    if cause.kind is CauseKind.SYSTEM and any(one.place == "system" for one in told):
+        yield SetSystem(origin if asked.system else Literal(""))
+    if run.provider(good.index) is not other.provider(bad.index):
+        return  # what else one API is given means nothing to another
+    match cause.kind:
+        case CauseKind.MODEL if good.model_asked:
+            yield SetModel(origin)
+        case CauseKind.SNAPSHOT if good.model_answered:
+            yield SetModel(Literal(good.model_answered))
+        case CauseKind.TOOLS:
+            yield SetParameter(("tools",), origin if asked.tools else Literal(""))
+        case CauseKind.PARAMETERS:
+            for name in dict.fromkeys(one.place.partition(".")[0].partition("[")[0] for one in told):
+                yield SetParameter((name,), origin if name in asked.parameters else Literal(""))
+        case CauseKind.TOOL_OUTPUT if cause.since is finding.at and _tells_tools_apart(cause):
+            for one in told:
+                yield SetToolResult(one.about.partition("(")[0], origin)
+        case CauseKind.INPUT | CauseKind.TOOL_OUTPUT | CauseKind.HISTORY:
+            yield from _in_messages(finding, cause, good, bad, origin)
+
+
+def _tells_tools_apart(cause: Cause) -> bool:
+    """An edit names a tool, not one of several calls to it."""
+    names = [one.about.partition("(")[0] for one in cause.differences]
+    return bool(names) and len(set(names)) == len(names) and all(one.before for one in cause.differences)
+
+
+def _in_messages(finding: Finding, cause: Cause, good: Move, bad: Move, origin: From) -> Iterator[Edit]:
+    """Message by message where both runs have the same number of them, else all; in either case no prompt with it."""
+    there, here = _written(finding.comparison.a, good), _written(finding.comparison.b, bad)
+    if there is None or here is None:
+        return
+    asked = finding.comparison.a.asked(good.index).messages
+    counts = {len(there.prompt), len(here.prompt), len(there.messages) - len(asked)}
+    one_to_one = len(there.messages) == len(here.messages) and len(counts) == 1
+    places = [_PLACE.fullmatch(one.place) for one in cause.differences if one.fate is not Fate.REORDERED]
+    if one_to_one and places and all(places) and cause.since is finding.at:
+        for number in dict.fromkeys(int(place[1]) for place in places if place is not None):
+            yield SetMessage(len(there.prompt) + number, origin)
+    elif there.prompt == here.prompt:
+        yield SetParameter((here.name,), origin)
+    else:
+        messages = [*here.prompt, *there.messages[len(there.prompt) :]]
+        yield SetParameter((here.name,), Literal(json.dumps(messages, ensure_ascii=False)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The messages of a request, as its API writes them."""
+
+    name: str
+    """What it calls them."""
+    messages: list[Any]
+    prompt: list[Any]
+    """The instructions that some APIs keep among the messages, before all others."""
+
+
+def _written(run: Run, move: Move) -> _Written | None:
+    request = HttpRequest(head=move.step.request.head, body=run.bodies(move.step)[0])
+    try:
+        document = opened(request).document
+        dialect = dialect_of(request.head, document)
+        messages = dialect.turns(document)
+        prompt = takewhile(lambda turn: dialect.message(turn).role is Role.SYSTEM, messages)
+        name = next((name for name, value in document.items() if messages and value == messages), None)
+        return None if name is None else _Written(name, messages, list(prompt))
+    except CannotEdit:
+        return None

@@ -1,0 +1,210 @@
+"""A run as comparing needs it: its moves, known by digests, and what was said, read when it is asked for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from rewind.compare.noise import folded
+from rewind.conversation.context import parts_text
+from rewind.conversation.outline import outline_of
+from rewind.conversation.retries import retries
+from rewind.conversation.sketch import (
+    Sketch,
+    answer_digest,
+    history_after,
+    read_said,
+    read_sketch,
+    sketch_of,
+)
+from rewind.conversation.talk import Bodies, answered_at, reader_of
+from rewind.model.http import HttpRequest
+from rewind.model.message import Answered, Asked, Message, Role
+from rewind.model.session import Recording
+from rewind.model.step import Ending, Step, StepKind
+from rewind.providers.base import Provider
+
+_KEPT = 1000
+"""Steps whose words are kept in memory: of long runs that differ everywhere, not all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Move:
+    """One thing the agent did. Tries that failed and were made again belong to the move that came of them."""
+
+    step: Step
+    kind: StepKind
+    thread: int | None
+    """Which conversation; ``None`` for what is no part of one."""
+    sketch: Sketch | None
+    """Of a call to a model."""
+    said: str
+    """Digest of the answer."""
+    failed: bool = False
+    """Whether the provider gave no good answer. An agent that hung up early is no failure of the provider's."""
+    model_asked: str | None = None
+    model_answered: str | None = None
+    failures: tuple[int, ...] = ()
+    """Steps that failed before this one, which asked the same."""
+
+    @property
+    def index(self) -> int:
+        return self.step.index
+
+
+def ends(step: Step) -> float:
+    """When the answer was complete; seconds since 1970."""
+    return step.request.ts + (0.0 if step.response is None else step.response.ms / 1000)
+
+
+class Run:
+    """A recording that is to be compared. Bodies are read only where a digest is missing or differs."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        bodies: Bodies,
+        told: Callable[[int], object] = lambda _done: None,
+        answer_body: Callable[[Step], bytes] | None = None,
+    ) -> None:
+        """``told`` hears how many steps are read, where all of them must be; ``answer_body`` spares the request."""
+        self.recording = recording
+        self.bodies = bodies
+        self._told = told
+        self._answer_body = answer_body or (lambda step: bodies(step)[1])
+        self.asked = lru_cache(_KEPT)(self._read_asked)
+        """What was asked at a step."""
+        self.answered = lru_cache(_KEPT)(self._read_answered)
+        """What was answered at a step; ``None`` when nothing was."""
+        self._steps = {step.index: step for step in recording.steps}
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """In order of arrival."""
+        failed_before = retries(self.recording.steps)
+        made_again = set(failed_before.values())
+        threads = self._threads
+        return tuple(
+            self._move(step, threads.get(step.index), _failures(step.index, failed_before))
+            for step in self.recording.steps
+            if step.index not in made_again
+        )
+
+    def provider(self, index: int) -> Provider:
+        """Who reads a step."""
+        return reader_of(self._steps[index])[0]
+
+    def _read_asked(self, index: int) -> Asked:
+        step = self._steps[index]
+        request = HttpRequest(head=step.request.head, body=self.bodies(step)[0])
+        return self.provider(index).asked(request)
+
+    def _read_answered(self, index: int) -> Answered | None:
+        step = self._steps[index]
+        if self._threads.get(index) is not None:
+            return answered_at(step, b"", self._answer_body(step))
+        return answered_at(step, *self.bodies(step))
+
+    def role(self, move: Move) -> str | None:
+        """Who is spoken to: the system prompt, less ids and times."""
+        return folded(parts_text(self.asked(move.index).system)) or None
+
+    def held(self, move: Move) -> tuple[Message, ...]:
+        """What the model read though the agent did not send it: the history that the provider keeps."""
+        messages: list[Message] = []
+        earlier = [one for one in self.thread(move.thread) if one.index < move.index]
+        asked = self.asked(move.index)
+        while earlier and (asked.continues or asked.history):
+            before = earlier.pop().index
+            answered = self.answered(before)
+            asked = self.asked(before)
+            said = () if answered is None else answered.parts
+            messages[:0] = (*asked.messages, Message(Role.ASSISTANT, said))
+        return tuple(messages)
+
+    def thread(self, number: int | None) -> Sequence[Move]:
+        """The moves of one conversation."""
+        return self._by_thread.get(number, []) if number is not None else []
+
+    def goes_on_from(self, move: Move) -> Move | None:
+        """The latest earlier call whose history, turn and answer make up this call's history."""
+        assert move.sketch is not None, "conversations are calls to models"
+        candidates = self._by_what_follows.get(move.sketch.history, [])
+        return next((one for one in reversed(candidates) if one.index < move.index), None)
+
+    @cached_property
+    def _by_what_follows(self) -> dict[str, list[Move]]:
+        found: dict[str, list[Move]] = {}
+        for move in self.moves:
+            if move.sketch is not None:
+                found.setdefault(history_after(move.sketch, move.said), []).append(move)
+        return found
+
+    @cached_property
+    def _by_thread(self) -> dict[int | None, list[Move]]:
+        found: dict[int | None, list[Move]] = {}
+        for move in self.moves:
+            found.setdefault(move.thread, []).append(move)
+        return found
+
+    @cached_property
+    def _threads(self) -> dict[int, int | None]:
+        """As they were told apart while recording; all bodies are read for a recording that does not say."""
+        calls = [step for step in self.recording.steps if self._kinds[step.index] is StepKind.LLM_CALL]
+        if all(read_sketch(step.request.sketch) is not None for step in calls):
+            return {step.index: step.request.thread for step in calls}
+        outline = outline_of(self.recording, self.bodies, self._told)
+        return {one.step.index: one.place.thread for one in outline.steps if one.place is not None}
+
+    @cached_property
+    def _kinds(self) -> dict[int, StepKind]:
+        """Only calls to models are sketched, so of those nobody need be asked."""
+        return {
+            step.index: StepKind.LLM_CALL if step.request.sketch else reader_of(step)[1]
+            for step in self.recording.steps
+        }
+
+    def _move(self, step: Step, thread: int | None, failures: tuple[int, ...]) -> Move:
+        kind = self._kinds[step.index]
+        sketch = None
+        asked = step.request.model
+        answered = step.response.reading.model if step.response is not None else None
+        if kind is StepKind.LLM_CALL:
+            sketch = read_sketch(step.request.sketch)
+            if sketch is None:
+                sketch, asked = self._sketch(step.index), self.asked(step.index).model
+        said = read_said(step.response.reading.said) if step.response is not None else None
+        error = step.response.reading.error if step.response is not None else None
+        if said is None:
+            told = self.answered(step.index)
+            said = answer_digest(told.parts) if told is not None else ""
+            error, answered = (told.error, told.model or answered) if told is not None else (error, answered)
+        return Move(
+            step=step,
+            kind=kind,
+            thread=thread,
+            sketch=sketch,
+            said=said,
+            failed=error is not None or _failed(step),
+            model_asked=asked,
+            model_answered=answered,
+            failures=failures,
+        )
+
+    def _sketch(self, index: int) -> Sketch:
+        return sketch_of(self.asked(index), self.provider(index), self.recording.session.start.ignore)
+
+
+def _failed(step: Step) -> bool:
+    response = step.response
+    if response is None or response.ending not in (Ending.COMPLETE, Ending.CLIENT_CLOSED):
+        return True
+    return response.head is not None and response.head.status >= 400
+
+
+def _failures(index: int, failed_before: dict[int, int]) -> tuple[int, ...]:
+    return tuple(reversed(list(_chain(index, failed_before))))
+
+
+def _chain(index: int, failed_before: dict[int, int]) -> Iterator[int]:
+    while (index := failed_before.get(index, 0)) > 0:
+        yield index

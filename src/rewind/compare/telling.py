@@ -1,0 +1,185 @@
+"""What was found, in words that every view shares: the names of aspects and steps, and a sentence for every cause."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rewind.compare.align import Row
+from rewind.compare.cause import Cause, CauseKind, RuledOut
+from rewind.compare.comparison import status_of
+from rewind.compare.delta import Aspect, Difference
+from rewind.compare.divergence import Finding
+from rewind.conversation.context import Fate
+
+ASPECT_NAMES = {
+    Aspect.MODEL: "model",
+    Aspect.SNAPSHOT: "answered by",
+    Aspect.SYSTEM: "system prompt",
+    Aspect.TOOLS: "tools",
+    Aspect.PARAMETERS: "parameters",
+    Aspect.INPUT: "user input",
+    Aspect.TOOL_OUTPUT: "tool output",
+    Aspect.HISTORY: "history",
+    Aspect.STATUS: "status",
+    Aspect.CALLS: "tool calls",
+    Aspect.ANSWER: "answer",
+}
+LASTING = frozenset(
+    {CauseKind.MODEL, CauseKind.SNAPSHOT, CauseKind.SYSTEM, CauseKind.TOOLS, CauseKind.PARAMETERS}
+)
+"""What each call says anew: once changed, it is changed in every step that follows."""
+NO_STEP = "–"
+
+
+def slug(name: Aspect | CauseKind) -> str:
+    """The word by which programs know it: ``tool-output``."""
+    return name.name.lower().replace("_", "-")
+
+
+def step_label(row: Row) -> str:
+    """``3``; ``4 / 5`` where the runs count differently; ``– / 5`` where only the second made it."""
+    a, b = row.indexes
+    return str(a) if a == b else f"{a or NO_STEP} / {b or NO_STEP}"
+
+
+# ── causes ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cause_title(cause: Cause) -> str:
+    """What changed, in a line; the evidence is told apart."""
+    match cause.kind:
+        case CauseKind.SNAPSHOT:
+            asked = next((move.model_asked for move in cause.since.moves if move.model_asked), "the model")
+            return f"model snapshot changed behind {asked}"
+        case CauseKind.SYSTEM:
+            return f"system prompt {_what_became(cause.differences)}"
+        case CauseKind.TOOLS:
+            return _with("tool definitions changed", _tools(cause.differences))
+        case CauseKind.PARAMETERS:
+            names = dict.fromkeys(one.place for one in cause.differences)
+            return _with("parameters changed", ", ".join(names) if len(names) > 1 else "")
+        case CauseKind.TOOL_OUTPUT:
+            return _with("tool output changed", ", ".join(_calls(cause.differences)))
+        case CauseKind.HISTORY:
+            return _with("history changed", _fates(cause.differences))
+        case CauseKind.ERROR:
+            return _error(cause)
+        case CauseKind.PATH:
+            return _path(cause.since)
+    return cause.kind.value
+
+
+def cause_place(finding: Finding, cause: Cause, *, brief: bool = False) -> str:
+    """Where it is seen, if that is not where the runs part; unless ``brief``, with what came of it until then."""
+    assert finding.at is not None, "a cause is why runs part"
+    if cause.since is finding.at or cause.kind is CauseKind.PATH:
+        return ""
+    label = step_label(cause.since)
+    if cause.kind is CauseKind.SAMPLING:
+        return f"in other words from step {label} on"
+    where = f"from step {label} on" if cause.kind in LASTING else f"at step {label}"
+    rows = [row for row in finding.before if row.thread == finding.at.thread or finding.at.a is None]
+    still = rows[rows.index(cause.since) :] if cause.since in rows else []
+    if brief or not still:
+        return where
+    reworded = any(finding.comparison.relation(row).reworded for row in still)
+    return f"{where} ({_still(still, reworded=reworded)})"
+
+
+def _still(rows: Sequence[Row], *, reworded: bool) -> str:
+    """That the answers did not part at once."""
+    if len(rows) == 1:
+        same = "still asked for the same tools" if reworded else "was still the same"
+        return f"the answer to step {step_label(rows[0])} {same}"
+    shown = f"steps {step_label(rows[0])}–{step_label(rows[-1])}"
+    alike = all(row.indexes[0] == row.indexes[1] for row in (rows[0], rows[-1]))
+    in_a_row = alike and (rows[-1].indexes[0] or 0) - (rows[0].indexes[0] or 0) == len(rows) - 1
+    same = "still asked for the same tools" if reworded else "were still the same"
+    return f"the answers to {shown if in_a_row else f'{len(rows)} steps'} {same}"
+
+
+def _with(title: str, what: str) -> str:
+    return f"{title}: {what}" if what else title
+
+
+def _what_became(differences: Sequence[Difference]) -> str:
+    fates = {one.fate for one in differences}
+    return "added" if fates == {Fate.ADDED} else "removed" if fates == {Fate.DROPPED} else "changed"
+
+
+def _tools(differences: Sequence[Difference]) -> str:
+    told: dict[str, str] = {}
+    for one in differences:
+        name, _ = tool_place(one)
+        whole = one.place == f"tools.{name}"
+        told.setdefault(
+            name, f"{name} {'added' if one.before is None else 'removed'}" if whole else f"{name} changed"
+        )
+    return ", ".join(told.values())
+
+
+def tool_place(one: Difference) -> tuple[str, str]:
+    """The tool, and what of it: ``refund``, ``schema.properties.amount``."""
+    place = one.place.removeprefix("tools.")
+    for inner in (".description", ".schema"):
+        name, found, rest = place.partition(inner)
+        if found:
+            return name, inner[1:] + rest
+    return place, ""
+
+
+def _calls(differences: Sequence[Difference]) -> Iterable[str]:
+    return dict.fromkeys(one.about for one in differences if one.about)
+
+
+def _fates(differences: Sequence[Difference]) -> str:
+    counts = Counter(one.fate for one in differences)
+    return ", ".join(f"{number} {fate.value}" for fate, number in counts.items())
+
+
+def _error(cause: Cause) -> str:
+    row = cause.since
+    if row.a is None or row.b is None:
+        return cause.kind.value
+    good, bad = status_of(row.a), status_of(row.b)
+    if row.a.failed == row.b.failed:
+        return f"provider error: {good} in the good run, {bad} in the bad one"
+    return (
+        f"provider error: {bad}, where the good run got an answer"
+        if row.b.failed
+        else f"the good run got a provider error: {good}, the bad one an answer"
+    )
+
+
+def _path(row: Row) -> str:
+    made, other = ("good", "bad") if row.b is None else ("bad", "good")
+    (index,) = (one for one in row.indexes if one is not None)
+    return f"path changed: step {index} of the {made} run, which the {other} run did not make"
+
+
+# ── what is ruled out ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ruled_out_text(one: RuledOut) -> str:
+    """What was the same, in a few words."""
+    match one.kind:
+        case CauseKind.MODEL:
+            return f"model {one.fact}"
+        case CauseKind.SNAPSHOT:
+            return f"snapshot {one.fact}"
+        case CauseKind.SYSTEM:
+            return f"system prompt ({one.fact})"
+        case CauseKind.TOOLS:
+            return _counted(one.fact, "tool")
+        case CauseKind.PARAMETERS:
+            return one.fact
+        case CauseKind.INPUT:
+            return "user input"
+        case CauseKind.TOOL_OUTPUT:
+            return _counted(one.fact, "tool result")
+        case CauseKind.HISTORY:
+            return "history"
+    return one.kind.value
+
+
+def _counted(number: str, noun: str) -> str:
+    return f"{number} {noun}{'' if number == '1' else 's'}"

@@ -1,0 +1,149 @@
+"""What was said to the model: what is new at a step, and what stood in the conversation before it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
+from rewind.compare.noise import only_noise
+from rewind.conversation.context import Change, Entry, Fate, compare, context_of, parts_text
+from rewind.conversation.sameness import digests
+from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
+
+Held = Sequence[Message]
+"""What the provider keeps of a conversation, and the agent does not send."""
+
+
+# ── the turn ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Heard:
+    """One thing that is new at a step."""
+
+    aspect: Aspect
+    place: str
+    text: str
+    digest: bytes
+    about: str = ""
+
+
+_Which = tuple[str, int]
+"""A tool, or a role; and which call of that tool, or which message."""
+
+
+def turn_start(messages: Sequence[Message]) -> int:
+    """Where the messages begin that the model has not answered yet."""
+    spoken = (at for at in range(len(messages) - 1, -1, -1) if messages[at].role is Role.ASSISTANT)
+    return next(spoken, -1) + 1
+
+
+def turn_differences(
+    old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()
+) -> Iterator[Difference]:
+    """Results are compared with the result of the same call, words with the words in the same place."""
+    before, after = _turn(old, held_old), _turn(new, held_new)
+    for key in dict.fromkeys([*before, *after]):
+        one, other = before.get(key), after.get(key)
+        if one is not None and other is not None:
+            if one.digest != other.digest:
+                yield from text_differences(one.aspect, other.place, one.text, other.text, about=one.about)
+            continue
+        only = one or other
+        assert only is not None, "a key belongs to something"
+        yield one_sided(only.aspect, only.place, one and one.text, other and other.text, about=only.about)
+
+
+def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
+    start = turn_start(asked.messages)
+    calls = _calls_answered((*held, *asked.messages[:start]))
+    heard: dict[_Which, _Heard] = {}
+    counted: Counter[str] = Counter()
+
+    def hear(which: _Which, aspect: Aspect, place: str, parts: Sequence[Part], about: str = "") -> None:
+        # What says nothing (an empty text beside a result) is nothing that could differ.
+        if told := digests(parts):
+            heard[which] = _Heard(aspect, place, parts_text(parts), b"".join(told), about)
+
+    def next_of(what: str) -> _Which:
+        counted[what] += 1
+        return what, counted[what]
+
+    for at in range(start, len(asked.messages)):
+        message, place = asked.messages[at], f"messages[{at}]"
+        for result in (part for part in message.parts if isinstance(part, ToolResult)):
+            which, use = calls.get(result.id) or (next_of(result.name or "a tool"), None)
+            about = call_text(use) if use is not None else which[0]
+            hear(which, Aspect.TOOL_OUTPUT, place, result.parts, about)
+        words = [part for part in message.parts if not isinstance(part, ToolResult)]
+        aspect = Aspect.SYSTEM if message.role is Role.SYSTEM else Aspect.INPUT
+        if words:
+            hear(next_of(message.role.value), aspect, place, words)
+    return heard
+
+
+def _calls_answered(messages: Sequence[Message]) -> Mapping[str, tuple[_Which, ToolUse]]:
+    """Id → the call of that id in the model's last word, and the how-manyth of its tool it is there."""
+    last = list(takewhile(lambda message: message.role is Role.ASSISTANT, reversed(messages)))
+    counted: Counter[str] = Counter()
+    calls = {}
+    for use in (part for message in reversed(last) for part in message.parts if isinstance(part, ToolUse)):
+        counted[use.name] += 1
+        if use.id:
+            calls[use.id] = (use.name, counted[use.name]), use
+    return calls
+
+
+# ── the history ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def history_differences(
+    old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()
+) -> Iterator[Difference]:
+    """What was added to, dropped from or changed in what was said before."""
+    changes = compare(_history(old, held_old), _history(new, held_new))
+    gone = Counter(change.entry.digest for change in changes if change.fate is Fate.DROPPED)
+    come = Counter(change.entry.digest for change in changes if change.fate in (Fate.ADDED, Fate.INJECTED))
+    for change in changes:
+        if change.fate is Fate.SAME or not _says_something(change):
+            continue
+        moved = bool(gone[change.entry.digest] and come[change.entry.digest])
+        if moved and (change.fate is Fate.DROPPED or change.entry.what == "tool"):
+            continue  # told once, where it stands now; tools that ran side by side may answer in any order
+        before, after = _sides(change)
+        both = before is not None and after is not None and not moved
+        yield Difference(
+            aspect=Aspect.HISTORY,
+            place=change.entry.place,
+            fate=Fate.REORDERED if moved else change.fate,
+            before=before,
+            after=after,
+            about=" ".join(word for word in (change.entry.what, change.entry.label) if word),
+            noise=only_noise(before or "", after or "") if both else None,
+        )
+
+
+def _history(asked: Asked, held: Held) -> tuple[Entry, ...]:
+    before = tuple(map(_without_thinking, asked.messages[: turn_start(asked.messages)]))
+    return context_of(Asked(messages=before), tuple(map(_without_thinking, held)))
+
+
+def _without_thinking(message: Message) -> Message:
+    """Agents send thinking back or leave it out as they like."""
+    parts = tuple(part for part in message.parts if not isinstance(part, Thinking))
+    return Message(message.role, parts, message.name)
+
+
+def _says_something(change: Change) -> bool:
+    """An entry that is empty may come and go."""
+    return change.before is not None or bool(change.entry.text.strip())
+
+
+def _sides(change: Change) -> tuple[str | None, str | None]:
+    match change.fate:
+        case Fate.DROPPED:
+            return change.entry.text, None
+        case Fate.ADDED | Fate.INJECTED:
+            return None, change.entry.text
+    return (change.before.text if change.before is not None else None), change.entry.text

@@ -1,0 +1,1 @@
+"""Answers that nobody gave, in the shape of each API, whole or streamed."""

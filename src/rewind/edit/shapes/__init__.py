@@ -1,0 +1,1 @@
+"""Messages without accent, written in the words of one API."""

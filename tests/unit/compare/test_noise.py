@@ -1,0 +1,85 @@
+"""Ids and times are noise; numbers and names are not."""
+
+import pytest
+
+from rewind.compare.noise import folded, only_noise
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("run 123e4567-e89b-12d3-a456-426614174000", "run 00000000-0000-4000-8000-000000000001", "a UUID"),
+        ("toolu_01A09q90qw90lq917835lq9", "toolu_01T1x1fJ34qAmk2tNTrN7Up6", "an id"),
+        ("chatcmpl-9fKjb2Qk1Lq8aXy7Zw3", "chatcmpl-AbCdEf123456789xyz0", "an id"),
+        ("trace 4bf92f3577b34da6a3ce929d0e0e4736", "trace 00f067aa0ba902b7a3ce929d0e0e4736", "an id"),
+        ("at 2026-11-15T09:14:02.123Z now", "at 2026-11-16T10:00:00Z now", "a time"),
+        ("at 2026-11-15 09:14:02 now", "at 2026-11-16 10:00:00 now", "a time"),
+        ("Sun, 15 Nov 2026 09:14:02 GMT", "Mon, 16 Nov 2026 10:00:00 GMT", "a time"),
+        ("created 1763197200", "created 1763283600", "a time"),
+        ("created 1763197200123", "created 1763283600456", "a time"),
+    ],
+)
+def test_ids_and_times_are_noise(before: str, after: str, name: str) -> None:
+    noise = only_noise(before, after)
+    assert noise is not None and str(noise) == name and not noise.may_be_fact
+    assert folded(before) == folded(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Today is 2026-11-15.", "Today is 2026-11-16."),
+        ("Today is Sunday, 15 November 2026.", "Today is Monday, 16 November 2026."),
+        ("Nov 3rd", "Nov 4th"),
+    ],
+)
+def test_a_date_is_noise_that_may_be_a_fact(before: str, after: str) -> None:
+    noise = only_noise(before, after)
+    assert noise is not None and noise.may_be_fact and str(noise) == "a date"
+
+
+def test_a_time_of_day_is_noise_that_may_be_a_fact() -> None:
+    noise = only_noise("The train leaves at 9:14 AM.", "The train leaves at 10:02 AM.")
+    assert noise is not None and noise.may_be_fact and str(noise) == "a time of day"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("balance 1240", "balance 0"),
+        ("order-8821", "order-8822"),
+        ("ORD-20261115", "ORD-20261116"),
+        ("temperature 0.2", "temperature 0.7"),
+        ("gpt-4o-2024-08-06-preview", "gpt-4o-mini-preview"),
+        ("user_service_account", "user_service_billing"),
+        ("refund", "return"),
+        ("version 1.2.3", "version 1.2.4"),
+        ("ratio 3:1", "ratio 4:1"),
+        ("at 09:14 it failed", "at 09:15 it worked"),
+    ],
+)
+def test_what_a_run_may_turn_on_is_no_noise(before: str, after: str) -> None:
+    assert only_noise(before, after) is None
+
+
+def test_several_kinds_of_noise_are_all_named() -> None:
+    noise = only_noise(
+        "2026-11-15T09:14:02Z toolu_01A09q90qw90lq917", "2026-11-16T09:14:03Z toolu_01B09q90qw90lq917"
+    )
+    assert str(noise) == "an id and a time"
+
+
+def test_equal_texts_differ_in_nothing() -> None:
+    noise = only_noise("the same", "the same")
+    assert noise is not None and noise.names == ()
+
+
+def test_a_text_of_megabytes_is_compared_as_it_is() -> None:
+    long = "it is 09:14 " * 30_000
+    assert only_noise(long, long.replace("09:14", "09:15")) is None
+    assert folded(long) == long
+
+
+def test_a_small_difference_in_a_long_text_is_still_recognised() -> None:
+    long = "word " * 100_000
+    assert str(only_noise(f"{long}at 09:14 {long}", f"{long}at 10:02 {long}")) == "a time of day"

@@ -1,0 +1,46 @@
+"""Whom an answer takes after."""
+
+import pytest
+
+from rewind.compare.outcome import Outcome, outcome_of
+from rewind.model.message import Answered, Text, ToolUse
+
+
+def says(text: str, *calls: tuple[str, dict[str, object]]) -> Answered:
+    uses = [ToolUse(f"id{n}", name, arguments) for n, (name, arguments) in enumerate(calls)]
+    return Answered(parts=(Text(text), *uses))
+
+
+REFUND = says("I'll proceed.", ("refund", {"amount": 189}))
+REFUSAL = says("I cannot complete this action without explicit confirmation.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (REFUND, Outcome.GOOD),
+        (REFUSAL, Outcome.BAD),
+        (says("Right away!", ("refund", {"amount": 189})), Outcome.GOOD),
+        (says("Right away!", ("refund", {"amount": 12})), Outcome.GOOD),
+        (says("No."), Outcome.BAD),
+        (Answered(error="overloaded"), Outcome.BAD),
+        (says("Hm.", ("look", {})), Outcome.UNCLEAR),
+    ],
+)
+def test_the_tools_decide_where_the_runs_ask_for_different_ones(answer: Answered, outcome: Outcome) -> None:
+    assert outcome_of(answer, REFUND, REFUSAL) is outcome
+
+
+def test_words_decide_where_no_tools_are_asked_for() -> None:
+    yes, no = (
+        says("The refund of $189 is on its way to you."),
+        says("I am sorry, this order cannot be refunded."),
+    )
+    assert outcome_of(says("The refund is on its way to you."), yes, no) is Outcome.GOOD
+    assert outcome_of(says("Sorry, it cannot be refunded."), yes, no) is Outcome.BAD
+    assert outcome_of(says("42"), yes, no) is Outcome.UNCLEAR
+
+
+def test_an_answer_where_the_bad_run_had_none_takes_after_the_good_one() -> None:
+    assert outcome_of(says("Yes."), says("Sure."), Answered(error="overloaded")) is Outcome.GOOD
+    assert outcome_of(None, says("Sure."), None) is Outcome.BAD

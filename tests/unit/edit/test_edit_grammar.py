@@ -1,0 +1,103 @@
+"""Every row of the grammar, read and written back."""
+
+import pytest
+
+from rewind.edit.grammar import (
+    AppendSystem,
+    Edit,
+    From,
+    Literal,
+    SetMessage,
+    SetModel,
+    SetParameter,
+    SetResponse,
+    SetSystem,
+    SetToolResult,
+    parse_edit,
+)
+from rewind.errors import UsageError
+
+ROWS: list[tuple[str, Edit]] = [
+    ("system=Be brief.", SetSystem(Literal("Be brief."))),
+    ("system=a=b", SetSystem(Literal("a=b"))),
+    ("system=", SetSystem(Literal(""))),
+    ("system=two\nlines", SetSystem(Literal("two\nlines"))),
+    ("system+=Be brief.", AppendSystem(Literal("Be brief."))),
+    ("model=model-y", SetModel(Literal("model-y"))),
+    ("temperature=0", SetParameter(("temperature",), Literal("0"))),
+    ("generationConfig.temperature=0.2", SetParameter(("generationConfig", "temperature"), Literal("0.2"))),
+    ('tool_choice={"type":"auto"}', SetParameter(("tool_choice",), Literal('{"type":"auto"}'))),
+    ("top_p=", SetParameter(("top_p",), Literal(""))),
+    ("response_format=json", SetParameter(("response_format",), Literal("json"))),
+    ("messages[0]=Hello", SetMessage(0, Literal("Hello"))),
+    ("messages[-1]=Hello", SetMessage(-1, Literal("Hello"))),
+    ("tool.search.result=nothing", SetToolResult("search", Literal("nothing"))),
+    ("tool.search.result=", SetToolResult("search", Literal(""))),
+    ("tool.mcp.files.read.result=x", SetToolResult("mcp.files.read", Literal("x"))),
+    ("response=Done.", SetResponse(Literal("Done."))),
+    ("system=@7f3a:4", SetSystem(From("7f3a", 4))),
+    ("system+=@last~1:4", AppendSystem(From("last~1", 4))),
+    ("model=@good run:12", SetModel(From("good run", 12))),
+    ("temperature=@7f3a:4", SetParameter(("temperature",), From("7f3a", 4))),
+    ("messages[2]=@7f3a:4", SetMessage(2, From("7f3a", 4))),
+    ("tool.search.result=@7f3a:4", SetToolResult("search", From("7f3a", 4))),
+    ("response=@a:b:4", SetResponse(From("a:b", 4))),
+    ("system=@@everyone, listen", SetSystem(Literal("@everyone, listen"))),
+    ("system=@@@twice", SetSystem(Literal("@@twice"))),
+]
+
+
+@pytest.mark.parametrize(("text", "edit"), ROWS)
+def test_every_row_is_read(text: str, edit: Edit) -> None:
+    assert parse_edit(text) == edit
+
+
+@pytest.mark.parametrize("text", [text for text, _ in ROWS])
+def test_an_edit_gives_its_text_back(text: str) -> None:
+    assert parse_edit(text).written == text
+
+
+def test_a_long_value_is_kept_whole() -> None:
+    prompt = "word " * 20_000
+    assert parse_edit(f"system={prompt}").written == f"system={prompt}"
+
+
+def test_spaces_around_the_place_do_not_count() -> None:
+    assert parse_edit(" temperature =0") == SetParameter(("temperature",), Literal("0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no edit"),
+        ("temperature", "is no edit"),
+        ("=0", "is no edit"),
+        ("model=", "has no value"),
+        ("system+=", "has no value"),
+        ("messages[0]=", "has no value"),
+        ("temperature+=1", "only the system prompt"),
+        ("messages[first]=x", "by its number"),
+        ("messages[]=x", "by its number"),
+        ("contents[0]=x", "by its number"),
+        ("tool.search=x", "only its result"),
+        ("tool.=x", "only its result"),
+        ("a..b=1", "names no parameter"),
+        ("stop[0]=1", "names no parameter"),
+        ("two words=1", "names no parameter"),
+        ("system=@7f3a", "@SESSION:STEP"),
+        ("system=@:4", "@SESSION:STEP"),
+        ("system=@7f3a:x", "@SESSION:STEP"),
+        ("system=@", "@SESSION:STEP"),
+    ],
+)
+def test_what_is_no_edit_is_refused_with_the_forms_that_are(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        parse_edit(text)
+    assert refused.value.hint
+    assert "\n" not in refused.value.message
+
+
+def test_a_long_text_is_not_repeated_in_the_error() -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_edit("x" * 10_000)
+    assert len(refused.value.message) < 200
