@@ -7,6 +7,7 @@ tells nothing but a length.
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
@@ -14,6 +15,9 @@ SHORTEST = 8
 """Shorter values are too likely to stand in a body by chance, and to search for them would change what they mean."""
 
 _WORD = "REDACTED"
+
+PLACEHOLDER = re.compile(f"{_WORD}x+")
+"""What surely stands in the place of a secret. The word alone stands for one of eight bytes, or for itself."""
 
 
 def placeholder(size: int) -> str:

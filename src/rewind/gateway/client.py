@@ -4,14 +4,21 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import cast
 
-from rewind.gateway.exchange import Deny, Exchange, Junction, Origin, Pass, Play, Verdict
-from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, write_head
+from rewind.gateway.exchange import Decided, Deny, Exchange, Hold, Junction, Origin, Pass, Play, Verdict
+from rewind.gateway.http1 import (
+    MAX_HEAD,
+    BadMessage,
+    IncomingRequest,
+    find_head_end,
+    refit_head,
+    write_head,
+)
 from rewind.gateway.playout import play_at_once, play_paced
 from rewind.gateway.relay import Relay
 from rewind.gateway.targets import UnknownDoor, aim
 from rewind.gateway.upstream import Pool, UpstreamConnection
 from rewind.gateway.websocket import FramePlayer, FrameRelay
-from rewind.model.http import Headers, RequestHead, ResponseHead, header
+from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead, header
 
 MAX_KEPT_BODY = 256 * 1024 * 1024
 """A request body beyond this is passed on but not kept; the step says so."""
@@ -53,6 +60,7 @@ class ClientConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._body_size = 0
         self._paced: asyncio.Task[None] | None = None
+        self._held: asyncio.Future[Decided] | None = None
         self._full = False
         """The client does not read; told to each relay."""
         self._advancing = False
@@ -80,6 +88,8 @@ class ClientConnection(asyncio.Protocol):
             self._relay.client_lost()
         if self._paced is not None:
             self._paced.cancel()
+        if self._held is not None:
+            self._held.cancel()
 
     def pause_writing(self) -> None:
         self._full = True
@@ -225,11 +235,24 @@ class ClientConnection(asyncio.Protocol):
             case Deny(status=status, reason=reason, headers=headers, body=body):
                 self._answer(status, reason, headers, body)
                 self.answered(keep_alive=self._incoming.keep_alive)
-            case Pass():
+            case Pass(changed=changed):
                 raw, self._raw = self._raw, []
-                self._forward(b"".join(raw))
+                self._forward(b"".join(raw) if changed is None else _rewritten(raw[0], changed))
                 assert self._relay is not None, "forwarding has begun"
                 self._relay.request_complete(keep_alive=self._incoming.keep_alive)
+            case Hold(decided=decided):
+                self._held = decided
+                decided.add_done_callback(self._decided)
+
+    def _decided(self, decided: "asyncio.Future[Decided]") -> None:
+        self._held = None
+        if self._transport is None:
+            return  # the client gave up while it was held
+        try:
+            self._carry_out(decided.result())
+        except BaseException:
+            self.drop(at_once=True)  # nobody else would ever answer it
+            raise
 
     def _forward(self, raw: bytes) -> None:
         assert self._exchange is not None and self._head is not None, "a request is being read"
@@ -290,3 +313,9 @@ class ClientConnection(asyncio.Protocol):
         self._incoming = self._head = self._exchange = self._relay = None
         self._raw = []
         self._body_size = 0
+
+
+def _rewritten(raw_head: bytes, changed: HttpRequest) -> bytes:
+    """The client's head around another body."""
+    gone = () if changed.head.header("content-encoding") is not None else (b"content-encoding",)
+    return refit_head(raw_head, changed.head.target, len(changed.body), drop=gone) + changed.body

@@ -4,11 +4,12 @@ The gateway knows bytes and connections; it does not know sessions, tapes or pro
 :class:`Junction` decides. All calls come on the gateway's own thread, in the order things happen on the wire.
 """
 
+import asyncio
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rewind.model.http import Headers, HttpResponse, RequestHead, ResponseHead
+from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 
 
@@ -44,6 +45,10 @@ class Play:
 class Pass:
     """Forward to the origin."""
 
+    changed: HttpRequest | None = None
+    """What is forwarded in place of the request that came: its target and body, and without ``Content-Encoding`` where
+    it has none. All other lines of the head stay as the client wrote them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deny:
@@ -55,7 +60,18 @@ class Deny:
     body: bytes
 
 
-Verdict = Play | Pass | Deny
+Decided = Play | Pass | Deny
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """It is decided later; the request waits, and so does whatever follows it on its connection."""
+
+    decided: "asyncio.Future[Decided]"
+    """Of the gateway's loop. The gateway cancels it when the client gives up first."""
+
+
+Verdict = Decided | Hold
 
 
 class Exchange(Protocol):

@@ -13,6 +13,10 @@ from rewind.model.http import Headers, ResponseHead, header
 
 MAX_HEAD = 256 * 1024
 
+_FRAMING = (b"content-length", b"transfer-encoding")
+_OF_THE_BYTES = frozenset((b"trailer", b"content-md5", b"digest", b"content-digest", b"repr-digest"))
+"""What a head says of the very bytes of its body, and would be wrong for others."""
+
 
 class BadMessage(Exception):
     """Bytes that are not an HTTP/1 message."""
@@ -209,6 +213,21 @@ def rewrite_head(raw_head: bytes, target: str, *, drop: frozenset[bytes], host: 
             line = b"Host: " + host.encode("latin-1")
         kept.append(line)
     return b"\r\n".join(kept) + b"\r\n\r\n"
+
+
+def refit_head(raw_head: bytes, target: str, size: int, *, drop: Collection[bytes] = ()) -> bytes:
+    """The same head for another target and a whole body of that size, less those headers; other lines untouched."""
+    request_line, *lines = raw_head[:-4].split(b"\r\n")
+    method, _, version = request_line.split(b" ", 2)
+    kept, framing = [b" ".join((method, target.encode("latin-1"), version))], [b"Content-Length: %d" % size]
+    for line in lines:
+        name = line.partition(b":")[0].rstrip().lower()
+        if name in _FRAMING:
+            kept += framing  # in the place of the first of them
+            framing = []
+        elif name not in drop and name not in _OF_THE_BYTES:
+            kept.append(line)
+    return b"\r\n".join((*kept, *framing)) + b"\r\n\r\n"
 
 
 def without_lines(raw_head: bytes, names: Collection[bytes]) -> bytes:

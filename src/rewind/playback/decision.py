@@ -1,11 +1,16 @@
-"""The three things that can happen to a call, and who decides."""
+"""What can happen to a call, and who decides."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from rewind.match.call import Call
-from rewind.model.http import HttpRequest, RequestHead
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.step import Step
+
+Change = Callable[[HttpRequest], HttpRequest]
+"""Gives what goes out in place of a request; the same object where nothing is to be changed. It is given the request
+as it really came, with its keys, and may raise ``RewindError``: then nothing goes out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,11 +19,23 @@ class Serve:
 
     step: Step
     drifted: bool = False
+    seen: Callable[[HttpRequest], None] | None = None
+    """To be told the request as it really came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forward:
     """Upstream answers."""
+
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """An answer that somebody wrote is put in; nobody is asked."""
+
+    answer: Callable[[HttpRequest], HttpResponse]
+    """As a ``Change``: it is given the request as it came, and may raise ``RewindError``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +47,18 @@ class Refuse:
     """The long form for the person at the terminal."""
 
 
-Decision = Serve | Forward | Refuse
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """Nobody answers, and that is no miss: the run is to go no further."""
+
+    reason: str
+
+
+Decision = Serve | Forward | Put | Refuse | Halt
 
 
 class Policy(Protocol):
-    """Record, replay and hybrid are the same road with another policy."""
+    """Record, replay, hybrid and fork are the same road with another policy."""
 
     def early(self, head: RequestHead) -> Forward | None:
         """``Forward`` when the answer does not depend on the body, so that uploads can stream."""

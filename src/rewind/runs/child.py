@@ -4,6 +4,7 @@ A terminal stays a terminal: when ours is one, the child gets one too. Standard 
 as it is; only a pipe has to be pumped, because what it held is needed again for a replay.
 """
 
+import contextlib
 import fcntl
 import os
 import select
@@ -75,10 +76,17 @@ class Child:
         *,
         stdin: bytes | None = None,
         cwd: str | None = None,
+        shown: bool = True,
+        own_group: bool = False,
     ) -> None:
-        """``stdin`` given: those bytes, in place of our own standard input."""
+        """``stdin`` given: those bytes, in place of our own standard input.
+
+        Not ``shown``, what it prints goes to the tee alone. In a group of its own it can be ended with all it started.
+        """
         self._tee = tee
         self._cwd = cwd
+        self._shown = shown
+        self._own_group = own_group
         self._pumps: dict[Stream, threading.Thread] = {}
         self._showing: set[Stream] = set()
         """Streams whose pump has bytes in its hands."""
@@ -124,6 +132,20 @@ class Child:
         self._code = 128 - code if code < 0 else code
         return self._code
 
+    def end(self, grace: float) -> None:
+        """Have it end, and what it started: asked to first, and after the grace period made to. From any thread."""
+        if self._process.returncode is None:
+            self._signal(signal.SIGTERM)
+            self.ended_within(grace)
+            self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self._own_group or self._terminal is not None:
+            with contextlib.suppress(ProcessLookupError):  # all of them have ended
+                os.killpg(self._process.pid, number)
+        else:
+            self._process.send_signal(number)
+
     def _spawn(self, command: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
         ends: list[tuple[int, int, Stream]] = []
         if self._kind == "tty" and os.isatty(1):
@@ -131,8 +153,9 @@ class Child:
         targets: dict[Stream, int] = {}
         streams: tuple[tuple[Stream, int], ...] = (("stdout", 1), ("stderr", 2))
         for name, fd in streams:
-            reading, writing = os.openpty() if os.isatty(fd) else os.pipe()
-            if os.isatty(fd):
+            on_screen = self._shown and os.isatty(fd)
+            reading, writing = os.openpty() if on_screen else os.pipe()
+            if on_screen:
                 copy_window_size(fd, writing)
             targets[name] = writing
             ends.append((reading, fd, name))
@@ -145,6 +168,7 @@ class Child:
                 stdin=subprocess.PIPE if pumped else None,
                 stdout=targets["stdout"],
                 stderr=targets["stderr"],
+                process_group=0 if self._own_group else None,
             )
         except OSError as error:
             for reading, _, _ in ends:
@@ -198,7 +222,8 @@ class Child:
         try:
             while data := _read(reading):
                 self._showing.add(name)
-                _write_all(fd, data)
+                if self._shown:
+                    _write_all(fd, data)
                 self._tee(name, data)
                 self._showing.discard(name)
         except OSError:
@@ -253,11 +278,15 @@ class Child:
             if self._terminal is not None:
                 self._terminal.resize()
             return
-        if number in (signal.SIGINT, signal.SIGQUIT) and self._terminal is None and in_foreground():
+        alone = self._terminal is not None or self._own_group
+        if number in (signal.SIGINT, signal.SIGQUIT) and not alone and in_foreground():
             return  # Ctrl-C, Ctrl-\: the terminal has told the child as well, and we wait for what it does
-        process = getattr(self, "_process", None)
-        if process is not None:
-            process.send_signal(number)
+        if getattr(self, "_process", None) is None:
+            return
+        if self._own_group:
+            self._signal(number)
+        else:
+            self._process.send_signal(number)
 
 
 def _not_started(command: Sequence[str], error: OSError) -> CommandNotFound:

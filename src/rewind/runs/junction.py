@@ -8,35 +8,33 @@ Every byte on its way to the store passes the redactor here, and nowhere else. T
 the disk except at the end of an answer: writing happens on the pen's thread, in order.
 """
 
-import asyncio
-import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from rewind.capture.redact import Redactor
-from rewind.conversation.threads import Place, Threads
-from rewind.gateway.exchange import Deny, Exchange, Pass, Play, Route, Verdict
+from rewind.conversation.threads import Threads
+from rewind.errors import DamagedStore, RewindError
+from rewind.gateway.exchange import Decided, Deny, Exchange, Pass, Play, Route, Verdict
 from rewind.match.call import Call, understand
 from rewind.model.clock import Clock
-from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
-from rewind.model.message import Answered, Asked
-from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
-from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
+from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
+from rewind.model.step import Ending, Step, StepKind, StepResponse
+from rewind.playback.decision import Change, Decision, Forward, Halt, Policy, Put, Refuse, Serve
 from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
-from rewind.providers.reading import short
 from rewind.runs.answer import Answer
+from rewind.runs.keeping import Keeping, as_it_goes_out
+from rewind.runs.passage import Passage, Refused, denial
 from rewind.runs.pen import Pen
 from rewind.runs.shield import Shield
 from rewind.runs.tally import MissNote, Tally
+from rewind.runs.turns import Turns
 
-T = TypeVar("T")
-
-MISS_STATUS = 424
-"""SDKs retry 408, 409, 429 and 5xx; this one they do not, and no provider uses it."""
+PUT_IN = 0
+"""The ``tape`` of an answer that an edit put in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,12 @@ class Junction:
     """``None`` when nothing is recorded."""
     answer_of: Callable[[Step], HttpResponse | None] | None = None
     """The recorded answer of a step, with its bytes."""
+    recall: Callable[[Step], Call] | None = None
+    """The recorded call of a step."""
+    watch: Callable[[Step], None] | None = None
+    """Told of each step that asked the world, once it is written; on the gateway's thread or the pen's."""
+    turns: Turns | None = None
+    """Has requests wait until somebody has looked at them."""
     live_hosts: HostRules = HostRules(())
     """Hosts that are always asked themselves, on tape or not."""
     pace: float = 0.0
@@ -88,52 +92,22 @@ class Junction:
             return Passage()
         if head.scheme == "https" or self.rules.records(head.host) or looks_like_llm(head):
             crossing = _Crossing(self, head)
-            return Shield(crossing, self.remark) if self.online else crossing
+            return Shield(crossing, self.remark, otherwise=self._otherwise) if self.online else crossing
         if self.online:
             return Passage()
         self.tally.remark(head.origin, "was not recorded, and a replay stays offline: refused")
-        return _Refused(f"{head.origin} is not on tape, and a replay stays offline")
+        return Refused(f"{head.origin} is not on tape, and a replay stays offline")
+
+    @property
+    def _otherwise(self) -> Verdict:
+        """For a request on which we stumble: it goes on, but not where a tape might have answered: nobody is asked."""
+        if self.forwards_everything:
+            return Pass()
+        reason = "Rewind: a bug in Rewind: nobody was asked"
+        return denial({"error": {"message": reason}}, reason, word="Stopped")
 
     def remark(self, subject: str, text: str) -> None:
         self.tally.remark(subject, text)
-
-
-class Passage:
-    """An exchange that is none of our business: it passes untouched and leaves no trace."""
-
-    def early(self) -> bool:
-        return True
-
-    def arrived(self, body: bytes | None) -> Verdict:
-        return Pass()
-
-    def answer_began(self, head: ResponseHead) -> None: ...
-
-    def answer_piece(self, data: bytes, *, ends_chunk: bool) -> None: ...
-
-    def about_to_show(self) -> None: ...
-
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None: ...
-
-    def frame_agrees(self, recorded: str, sent: str) -> bool:
-        return recorded == sent
-
-    def missed(self, reason: str) -> None: ...
-
-
-class _Refused(Passage):
-    """An exchange that replay will not let out."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def early(self) -> bool:
-        return False
-
-    def arrived(self, body: bytes | None) -> Verdict:
-        return _denial({"error": {"message": f"rewind: {self._reason}"}}, self._reason)
 
 
 class _Crossing(Passage):
@@ -142,16 +116,15 @@ class _Crossing(Passage):
     def __init__(self, junction: Junction, head: RequestHead) -> None:
         self._junction = junction
         self._head = head
-        self._ts = junction.clock.now()
+        ts = junction.clock.now()
         self._began_at = junction.clock.ticks()
-        self._pen = junction.pen
-        self._index = junction.pen.next_index() if junction.pen is not None else 0
+        self._keeping: Keeping | None = None
+        if junction.pen is not None:
+            self._keeping = Keeping(junction.pen, ts, junction.threads, junction.ignore, junction.remark)
         self._early = junction.policy.early(head) is not None
         self._arrived = False
-        self._call: Call | None = None
-        self._request: HttpRequest | None = None
         self._answer: Answer | None = None
-        self._asked = Asked()
+        self._changed: HttpRequest | None = None
 
     def early(self) -> bool:
         return self._early
@@ -160,19 +133,24 @@ class _Crossing(Passage):
         self._arrived = True
         self._began_at = self._junction.clock.ticks()
         note = "the request body was too large to keep" if body is None else None
+        request = self._whole(body)
         if self._early:
             # The answer does not depend on what the request says: understanding it can wait for the pen.
             self._count(identify(self._head).kind)
-            self._write(lambda: self._write_request(self._understand(self._redacted(body)), note))
+            self._write(lambda keeping: keeping.request(self._understood(request), None, note))
             return Pass()
         # As it came: a request that equals a recorded one to the byte has nothing in it that would be redacted.
-        served = self._junction.policy.at_a_glance(HttpRequest(head=self._head, body=body or b""))
-        if served is not None and self._pen is None:
+        served = self._junction.policy.at_a_glance(request)
+        if served is not None and self._keeping is None and self._junction.turns is None:
             return self._serve(served)
-        call = self._understand(self._redacted(body))
+        call = self._understood(request)
         self._count(call.provider.kind)
-        self._write(lambda: self._write_request(call, note))
-        return self._carry(served or self._junction.policy.decide(call), call)
+        decision, kept = self._on_its_way(served or self._junction.policy.decide(call), call, request)
+        asked_key = call.key if kept.key != call.key else None
+        self._write(lambda keeping: keeping.request(kept, asked_key, note))
+        if self._junction.turns is None:
+            return self._carry(decision, kept, request)
+        return self._junction.turns.take(call, decision, lambda: self._carry(decision, kept, request))
 
     def answer_began(self, head: ResponseHead) -> None:
         self._answer = Answer(head, self._junction.redactor)
@@ -182,8 +160,8 @@ class _Crossing(Passage):
         self._answer.piece(self._since_request(), data, ends_chunk=ends_chunk)
 
     def about_to_show(self) -> None:
-        if self._answer is not None and self._pen is not None:
-            self._answer.secure(self._pen, self._index, self._since_request())
+        if self._answer is not None and self._keeping is not None:
+            self._answer.secure(self._keeping.pen, self._keeping.index, self._since_request())
 
     async def answer_ended(
         self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
@@ -191,12 +169,12 @@ class _Crossing(Passage):
         at = self._since_request()
         if not self._arrived:
             note = "the exchange ended before the request was complete; its body is not kept"
-            self._write(lambda: self._write_request(self._understand(self._redacted(b"")), note))
+            self._write(lambda keeping: keeping.request(self._understood(self._whole(b"")), None, note))
         if ending is Ending.NO_ANSWER:
             self._junction.remark(
                 self._head.host, f"gave no answer: {self._junction.redactor.text(reason or '')}"
             )
-        if self._pen is not None:
+        if self._keeping is not None:
             redactor, answer = self._junction.redactor, self._answer
             response = StepResponse(
                 ending=ending,
@@ -206,9 +184,10 @@ class _Crossing(Passage):
             )
             if answer is not None:
                 response = answer.finish(at, response, redactor.response_headers(trailers))
-            reading = await _written(self._pen, lambda: self._write_response(answer, response))
+            reading = await self._keeping.now(lambda keeping: keeping.response(answer, response))
             if reading is not None:
                 self._junction.tally.read(reading)
+                self._tell(replace(response, reading=reading))
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
         return bool(_frame_meaning(recorded) == _frame_meaning(self._junction.redactor.text(sent)))
@@ -218,36 +197,108 @@ class _Crossing(Passage):
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _redacted(self, body: bytes | None) -> HttpRequest:
+    def _whole(self, body: bytes | None) -> HttpRequest:
+        """As it came: with its keys, and for nobody's eyes but the upstream's."""
+        return HttpRequest(head=self._head, body=body or b"")
+
+    def _understood(self, request: HttpRequest) -> Call:
+        """The request as it may be kept, understood."""
         redactor = self._junction.redactor
-        return HttpRequest(
-            head=redactor.request_head(self._head), body=redactor.body(body or b"", self._head.headers)
+        redacted = HttpRequest(
+            head=redactor.request_head(request.head), body=redactor.body(request.body, request.head.headers)
         )
+        index = 0 if self._keeping is None else self._keeping.index
+        return understand(redacted, ignore=self._junction.ignore, index=index)
 
-    def _understand(self, request: HttpRequest) -> Call:
-        self._request = request
-        self._call = understand(request, ignore=self._junction.ignore, index=self._index)
-        return self._call
-
-    def _carry(self, decision: Decision, call: Call) -> Verdict:
+    def _on_its_way(self, decision: Decision, call: Call, request: HttpRequest) -> tuple[Decision, Call]:
+        """What was decided, and the call in the form in which it will be kept."""
         match decision:
-            case Serve():
-                return self._serve(decision)
+            case Forward(change=change) if change is not None:
+                return self._change(change, call, request)
+            case Serve(step=step, seen=seen):
+                if seen is not None:
+                    seen(request)
+                if (
+                    self._keeping is not None
+                    and step.request.asked_key
+                    and call.key != step.request.match_key
+                ):
+                    # The answer is to what had gone out, so that is what is kept beside it.
+                    assert self._junction.recall is not None, "a tape knows its calls"
+                    return decision, self._junction.recall(step)
+        return decision, call
+
+    def _change(self, change: Change, call: Call, request: HttpRequest) -> tuple[Decision, Call]:
+        try:
+            changed = change(request)
+        except RewindError as problem:
+            return Halt(reason=problem.message), call
+        if changed is request:
+            return Forward(), call
+        self._changed = changed
+        return Forward(), self._understood(as_it_goes_out(changed, call.request.head))
+
+    def _carry(self, decision: Decision, call: Call, request: HttpRequest) -> Decided:
+        junction = self._junction
+        match decision:
+            case Serve(step=step):
+                try:
+                    return self._serve(decision)
+                except DamagedStore as problem:
+                    # Asked live it would be another answer, and cost money: nobody wanted that.
+                    reason = f"Rewind: step {step.index} was recorded, but cannot be read: {problem.message}"
+                    return self._carry(Refuse(reason=reason), call, request)
             case Forward():
-                self._junction.tally.live += 1
-                return Pass()
+                junction.tally.live += 1
+                return Pass(self._changed)
+            case Put(answer=answer):
+                try:
+                    return self._put(answer(request))
+                except RewindError as problem:
+                    return self._carry(Halt(reason=problem.message), call, request)
             case Refuse(reason=reason, report=report):
-                self._junction.tally.misses.append(MissNote(reason=reason, report=report))
-                return _denial(call.provider.refusal(reason), reason)
+                junction.tally.misses.append(MissNote(reason=reason, report=report))
+                return self._deny(denial(call.provider.refusal(reason), reason))
+            case Halt(reason=reason):
+                junction.tally.halted = junction.tally.halted or reason
+                told = f"Rewind: {reason}"
+                return self._deny(denial(call.provider.refusal(told), told, word="Stopped"))
 
     def _serve(self, decision: Serve) -> Play:
         step, junction = decision.step, self._junction
         assert junction.answer_of is not None and step.response is not None, "a tape has answers"
+        response = junction.answer_of(step)
         junction.tally.served.append(step)
         junction.tally.drifted += decision.drifted
-        response = junction.answer_of(step)
-        self._write(lambda: self._copy(step, response))
+        self._write(lambda keeping: keeping.copy(step, response))
         return Play(response=response, ending=step.response.ending, pace=junction.pace)
+
+    def _put(self, response: HttpResponse) -> Play:
+        self._keep_put(response, self._tell)
+        return Play(response=response, ending=Ending.COMPLETE, pace=self._junction.pace)
+
+    def _deny(self, refusal: Deny) -> Deny:
+        """A refusal is kept as an answer, so that the session tells what the agent was told, and replays."""
+        headers = (*refusal.headers, ("Content-Length", str(len(refusal.body))))
+        head = ResponseHead(status=refusal.status, reason=refusal.reason, headers=headers)
+        self._keep_put(HttpResponse(head=head, body=refusal.body, chunks=()), lambda _response: None)
+        return refusal
+
+    def _keep_put(self, response: HttpResponse, told: Callable[[StepResponse], None]) -> None:
+        """Keep an answer that nobody gave as one that came at once."""
+        answer = Answer(response.head, self._junction.redactor)
+        position = 0
+        for chunk in response.chunks or (Chunk(0, len(response.body)),):
+            answer.piece(0, response.body[position : position + chunk.size], ends_chunk=True)
+            position += chunk.size
+        bare = StepResponse(ending=Ending.COMPLETE, head=None, ms=0.0, tape=PUT_IN)
+        kept = answer.finish(0, bare, self._junction.redactor.response_headers(response.trailers))
+        self._write(lambda keeping: told(replace(kept, reading=keeping.response(answer, kept))))
+
+    def _tell(self, response: StepResponse) -> None:
+        watch, keeping = self._junction.watch, self._keeping
+        if watch is not None and keeping is not None and keeping.written is not None:
+            watch(Step(request=keeping.written, response=response))
 
     def _count(self, kind: StepKind) -> None:
         if kind is StepKind.LLM_CALL:
@@ -258,102 +309,10 @@ class _Crossing(Passage):
     def _since_request(self) -> int:
         return self._junction.clock.ticks() - self._began_at
 
-    # ── writing: on the pen's thread ─────────────────────────────────────────────────────────────────────
-
-    def _write(self, work: Callable[[], Any]) -> None:
-        if self._pen is not None:
-            self._pen.later(work)
-
-    def _write_request(self, call: Call, note: str | None) -> None:
-        assert self._pen is not None and self._request is not None, "there is something to write"
-        nothing: tuple[Asked, Place | None] = (Asked(), None)
-        asked, place = self._understood(lambda: self._place(call), nothing)
-        self._asked = asked
-        request = StepRequest(
-            index=self._index,
-            ts=self._ts,
-            kind=call.provider.kind,
-            provider=call.provider.name,
-            match_key=call.key,
-            head=self._request.head,
-            model=asked.model and asked.model[:200],
-            thread=None if place is None else place.thread,
-            note=note,
-        )
-        self._pen.writer.request(request, self._request.body)
-
-    def _write_response(self, answer: Answer | None, response: StepResponse) -> Reading:
-        assert self._pen is not None, "there is something to write"
-        body = b"" if answer is None else answer.body
-        response = replace(response, reading=self._read(answer, response))
-        self._pen.writer.response(self._index, response, body)
-        return response.reading
-
-    def _read(self, answer: Answer | None, response: StepResponse) -> Reading:
-        if answer is None or response.head is None or self._request is None or self._call is None:
-            return Reading()
-        if answer.copy is None:
-            return Reading(note="a long answer; read when it is looked at")
-        whole = HttpResponse(head=response.head, body=b"".join(answer.copy), chunks=())
-        answered = self._understood(lambda: self._take_answer(whole), Answered())
-        return short(self._asked, answered)
-
-    def _copy(self, step: Step, response: HttpResponse | None) -> None:
-        assert self._pen is not None and step.response is not None, "there is something to copy"
-        body = response.body if response is not None else b""
-        self._pen.writer.response(self._index, replace(step.response, tape=step.index), body)
-        if response is not None:
-            self._understood(lambda: self._take_answer(response), Answered())
-
-    # ── understanding: for lists only; whatever it comes to, the bytes are kept ──────────────────────────────
-
-    def _place(self, call: Call) -> tuple[Asked, Place | None]:
-        asked = call.provider.asked(call.request)
-        if call.provider.kind is not StepKind.LLM_CALL or asked.embeds:
-            return asked, None
-        return asked, self._junction.threads.call(self._index, call.key, asked)
-
-    def _take_answer(self, response: HttpResponse) -> Answered:
-        assert self._call is not None, "an answer follows a request"
-        answered = self._call.provider.answered(self._call.request, response)
-        self._junction.threads.answer(self._index, answered)
-        return answered
-
-    def _understood(self, work: Callable[[], T], otherwise: T) -> T:
-        try:
-            return work()
-        except Exception as error:  # noqa: BLE001  a codec's fault must not cost a step
-            self._junction.remark("a bug in Rewind", f"a step is kept, but was not understood: {error!r}")
-            return otherwise
-
-
-async def _written(pen: Pen, work: Callable[[], T]) -> T | None:
-    """Have this written, and wait until it is; ``None`` when that failed, which the pen keeps in mind."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T | None] = loop.create_future()
-
-    def tell(result: T | None) -> None:
-        # Once the gateway has ended nobody waits any more.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(done.set_result, result)
-
-    pen.ask(work, tell)
-    return await done
-
-
-def _denial(payload: dict[str, Any], reason: str) -> Deny:
-    """A refusal that SDKs do not retry, and that a person can recognise."""
-    line = reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")
-    return Deny(
-        status=MISS_STATUS,
-        reason="Rewind Miss",
-        headers=(
-            ("Content-Type", "application/json"),
-            ("x-rewind-miss", line[:500]),
-            ("x-should-retry", "false"),
-        ),
-        body=json.dumps(payload).encode(),
-    )
+    def _write(self, work: Callable[[Keeping], Any]) -> None:
+        """Have it done on the pen's thread, where there is something to write with."""
+        if self._keeping is not None:
+            self._keeping.later(work)
 
 
 def _frame_meaning(text: str) -> Any:

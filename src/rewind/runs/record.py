@@ -141,6 +141,7 @@ def _serve_until_it_ends(
     from rewind.runs.background import BackgroundGateway
     from rewind.runs.bystander import Bystander
     from rewind.runs.junction import Junction
+    from rewind.runs.provenance import Provenance
 
     junction = Junction(
         policy=RecordAll(),
@@ -155,8 +156,13 @@ def _serve_until_it_ends(
     gateway = BackgroundGateway(listener, junction, authority, Dialer(options.upstream, environ))
     gateway.start()
     bystander = Bystander(child.pid)
+    provenance = Provenance(
+        str(Path.cwd()), environ, redactor, lambda found: pen.later(lambda: pen.writer.surroundings(found))
+    )
+    provenance.start()
     child.wait()
     gateway.stop()
+    provenance.stop()
     for program, address in bystander.stop():
         tally.remark(program, f"connected to {address} without passing through Rewind: not recorded")
 

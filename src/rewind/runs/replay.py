@@ -1,26 +1,19 @@
 """Replay: run the recorded command again with the tape in place of the world, and compare what it does."""
 
-import contextlib
 import difflib
 import os
 import re
-import socket
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from rewind.capture.redact import Redactor
 from rewind.capture.secrets import Secrets
-from rewind.errors import DamagedStore, EnvironmentProblem
 from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
-from rewind.gateway.listener import listen, somebody_waits
+from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
-from rewind.match.call import Call, understand
 from rewind.model.clock import SystemClock
-from rewind.model.http import HttpRequest, HttpResponse
-from rewind.model.ids import SessionId
 from rewind.model.session import Session, SessionStart
 from rewind.model.step import Step
 from rewind.playback.policies import Replay
@@ -30,20 +23,18 @@ from rewind.runs.background import BackgroundGateway
 from rewind.runs.bystander import Bystander
 from rewind.runs.child import Child, check_command
 from rewind.runs.junction import Junction
-from rewind.runs.outputs import Outputs
-from rewind.runs.pen import Pen
+from rewind.runs.rerun import DUMMY_KEY, KeptRun, answers, begun_again, folder_of, recall, warm_up
+from rewind.runs.stepping import Attendance, Stepping, Stopped, check_step
 from rewind.runs.surroundings import agent_environment
 from rewind.runs.tally import MissNote
 from rewind.store.library import Library
-from rewind.store.reader import SessionReader
 from rewind.store.replays import note_replay
-from rewind.store.writer import SessionWriter, Stream
-from rewind.version import __version__
+from rewind.store.writer import Stream
 
-DUMMY_KEY = "rewind-replay-needs-no-key"
 DIFF_LINES = 40
-WARM_BYTES = 16 * 1024 * 1024
-"""How many bytes of answers are read before anybody asks for them."""
+
+Sameness = Literal["identical", "beginning", "different", "not compared"]
+"""Of what was printed, with what was printed then; a run that was stopped can only print its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +53,8 @@ class ReplayOptions:
     port: int = 0
     upstream: UpstreamOptions = UpstreamOptions()
     ignore: tuple[str, ...] = ()
+    stepping: Stepping | None = None
+    """Where to stop on the way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,7 @@ class ReplayResult:
     live: int
     misses: tuple[MissNote, ...]
     network_calls: int
-    output: Literal["identical", "different", "not compared"]
+    output: Sameness
     output_difference: str
     exit_code: int
     recorded_exit_code: int | None
@@ -84,6 +77,10 @@ class ReplayResult:
     """With ``--on-miss live``: the session that holds this run, the live answers included."""
     served: tuple[Step, ...] = ()
     """The recorded steps that answered, once for each time."""
+    stopped: Stopped | None = None
+    """Where we ended the agent; its exit code says nothing then."""
+    unasked: int | None = None
+    """The step to stop at, where the run never came to it."""
 
 
 def replay(options: ReplayOptions) -> ReplayResult:
@@ -92,7 +89,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
     start = session.start
     command = options.command or start.command
     environ = {**_remembered(start), **os.environ}
-    cwd = None if options.command else _folder_of(start)
+    cwd = None if options.command else folder_of(start, f"replay {start.id}")
     check_command(command, environ, cwd)
     rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
     redactor = Redactor(Secrets.from_environment(os.environ))
@@ -100,24 +97,36 @@ def replay(options: ReplayOptions) -> ReplayResult:
     online = options.on_miss == "live"
     live_hosts = HostRules(options.live_hosts)
     dialer = _dialer(options) if online or options.live_hosts else None
-    kept = _Kept(options, command, redactor) if online else None
+    kept: KeptRun | None = None
+    attendance: Attendance | None = None
     printed: list[bytes] = []
 
     def tee(name: Stream, data: bytes) -> None:
-        if name == "stdout":
+        if name == "stdout" and (attendance is None or attendance.stopped is None):
             printed.append(data)
         if kept is not None:
             kept.outputs.tee(name, data)
 
     with Library(options.home).open(session) as reader:
         recording = reader.recording()
-        recall = _recall(reader, options.ignore)
+        if options.stepping is not None:
+            check_step(recording, options.stepping.step)
+        call_of = recall(reader, options.ignore)
         other_rules = start.ignore != options.ignore
-        tape = Tape(recording.steps, (lambda step: recall(step).key) if other_rules else None)
+        tape = Tape(recording.steps, (lambda step: call_of(step).key) if other_rules else None)
+        stdin = reader.output("stdin")
+        if options.stepping is not None:
+            attendance = Attendance(options.stepping, tape, clock=SystemClock(), pace=options.latency)
+            stdin = attendance.input(stdin)
+        if online:
+            again = begun_again(
+                start, command, redactor, here=options.command is not None, ignore=options.ignore
+            )
+            kept = KeptRun(options.home, replace(again, replay_of=start.id), redactor, stdin=stdin)
         junction = Junction(
             policy=Replay(
                 tape,
-                recall,
+                call_of,
                 session=start.id,
                 allow_drift=options.allow_drift,
                 on_miss_live=online,
@@ -127,7 +136,9 @@ def replay(options: ReplayOptions) -> ReplayResult:
             clock=SystemClock(),
             online=online,
             pen=kept.pen if kept is not None else None,
-            answer_of=_answers(reader),
+            answer_of=answers(reader),
+            recall=call_of,
+            turns=attendance.turns if attendance is not None else None,
             live_hosts=live_hosts,
             pace=options.latency,
             ignore=options.ignore,
@@ -144,18 +155,24 @@ def replay(options: ReplayOptions) -> ReplayResult:
             offline=not online,
             live_hosts=options.live_hosts,
         ) as variables:
-            child = Child(command, variables, tee, stdin=reader.output("stdin"), cwd=cwd)
-            _warm_up(reader, tape, listener)
+            own_group = attendance is not None and attendance.sets_apart(stdin)
+            child = Child(command, variables, tee, stdin=stdin, cwd=cwd, own_group=own_group)
+            warm_up(reader, tape, listener)
             gateway = BackgroundGateway(listener, junction, authority, dialer)
             gateway.start()
             bystander = Bystander(child.pid)
-            code = child.wait()
+            code = child.wait() if attendance is None else attendance.through(child)
             gateway.stop()
         around = bystander.stop()
         for program, address in around:
             junction.remark(program, f"connected to {address} by itself: this was not offline")
         recorded_output = reader.output("stdout")
+    if attendance is not None:
+        attendance.turns.close()
+        for index in attendance.left_out:
+            junction.remark(f"step {index}", "was not asked")
     tally = junction.tally
+    stopped = None if attendance is None else attendance.stopped
     if kept is not None:
         kept.end(code, tally.remarks)
     note_replay(
@@ -164,7 +181,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
         session=start.id,
         steps=(step.index for step in tally.served),
     )
-    output, difference = _compare(recorded_output, b"".join(printed), redactor)
+    output, difference = _compare(recorded_output, b"".join(printed), redactor, whole=stopped is None)
     return ReplayResult(
         session_id=start.id,
         played=tape.count_played,
@@ -180,64 +197,14 @@ def replay(options: ReplayOptions) -> ReplayResult:
         remarks=tally.remarks,
         kept_as=kept.id if kept is not None else None,
         served=tuple(tally.served),
+        stopped=stopped,
+        unasked=None if attendance is None else attendance.unasked,
     )
-
-
-def _warm_up(reader: SessionReader, tape: Tape, listener: socket.socket) -> None:
-    """Until the agent makes its first call, read answers from the disk, so that its calls need not wait for that."""
-    reader.pack().index()
-    size = 0
-    for step in tape.steps():
-        if size > WARM_BYTES or somebody_waits(listener):
-            return
-        if step.response is not None:
-            size += step.response.body_size
-            with contextlib.suppress(DamagedStore):  # told when that step is wanted
-                reader.blob(step.response.body)
 
 
 def _dialer(options: ReplayOptions) -> Dialer:
     options.upstream.check(os.environ)
     return Dialer(options.upstream, os.environ)
-
-
-class _Kept:
-    """What went live is not lost: the run becomes a session of its own, tape and live answers together."""
-
-    def __init__(self, options: ReplayOptions, command: tuple[str, ...], redactor: Redactor) -> None:
-        before = options.session.start
-        self.id = SessionId(os.urandom(4).hex())
-        start = replace(
-            before,
-            id=self.id,
-            command=redactor.argv(command),
-            started=SystemClock().now(),
-            rewind_version=__version__,
-            ignore=options.ignore,
-            replay_of=before.id,
-        )
-        self._redactor = redactor
-        self._writer = SessionWriter.create(options.home, start)
-        self.pen = Pen(self._writer)
-        self.outputs = Outputs(self.pen, redactor)
-
-    def end(self, exit_code: int, remarks: tuple[str, ...]) -> None:
-        self.outputs.finish()
-        ended = SystemClock().now()
-        count = self._redactor.count
-        self.pen.later(
-            lambda: self._writer.end(ended=ended, exit_code=exit_code, redactions=count, remarks=remarks)
-        )
-        self.pen.close()
-
-
-def _folder_of(start: SessionStart) -> str:
-    if not Path(start.cwd).is_dir():
-        raise EnvironmentProblem(
-            f"The folder {start.cwd} that the session was recorded in is not there.",
-            hint=f"Go where the agent is and give its command: rewind replay {start.id} -- COMMAND",
-        )
-    return start.cwd
 
 
 def _folded(output: bytes) -> bytes:
@@ -250,44 +217,20 @@ def _remembered(start: SessionStart) -> dict[str, str]:
     return {**dict.fromkeys(start.key_variables, DUMMY_KEY), **start.base_urls}
 
 
-def _recall(reader: SessionReader, ignore: tuple[str, ...]) -> Callable[[Step], Call]:
-    def call_of(step: Step) -> Call:
-        request = HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
-        return understand(request, ignore=ignore, index=step.index)
-
-    return call_of
-
-
-def _answers(reader: SessionReader) -> Callable[[Step], HttpResponse | None]:
-    def answer_of(step: Step) -> HttpResponse | None:
-        response = step.response
-        if response is None or response.head is None:
-            return None
-        return HttpResponse(
-            head=response.head,
-            body=reader.blob(response.body),
-            chunks=response.chunks,
-            trailers=response.trailers,
-        )
-
-    return answer_of
-
-
 def _compare(
-    recorded: bytes | None, printed: bytes, redactor: Redactor
-) -> tuple[Literal["identical", "different", "not compared"], str]:
+    recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool
+) -> tuple[Sameness, str]:
     """What the agent printed against what it printed then; both as they would be stored."""
     if recorded is None:
         return "not compared", ""
     before, after = _folded(recorded), _folded(redactor.body(printed, ()))
-    if before == after:
+    if whole and before == after:
         return "identical", ""
+    if not whole and before.startswith(after.removesuffix(b"\r")):
+        return "beginning", ""
+    now = after.decode("utf-8", "replace").splitlines()
+    then = before.decode("utf-8", "replace").splitlines()
     lines = difflib.unified_diff(
-        before.decode("utf-8", "replace").splitlines(),
-        after.decode("utf-8", "replace").splitlines(),
-        "recorded",
-        "replayed",
-        lineterm="",
-        n=1,
+        then if whole else then[: len(now)], now, "recorded", "replayed", lineterm="", n=1
     )
     return "different", "\n".join(line for line, _ in zip(lines, range(DIFF_LINES), strict=False))

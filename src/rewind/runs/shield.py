@@ -13,16 +13,20 @@ T = TypeVar("T")
 class Shield:
     """An exchange that goes on unrecorded when recording it fails; the run's end says so."""
 
-    def __init__(self, exchange: Exchange, remark: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, exchange: Exchange, remark: Callable[[str, str], None], *, otherwise: Verdict | None = None
+    ) -> None:
+        """``otherwise`` is what happens to a request that could not be decided on; it passes where that is not said."""
         self._exchange = exchange
         self._remark = remark
+        self._otherwise = otherwise or Pass()
         self._failed = False
 
     def early(self) -> bool:
         return self._exchange.early()
 
     def arrived(self, body: bytes | None) -> Verdict:
-        return self._attempt(lambda: self._exchange.arrived(body)) or Pass()
+        return self._attempt(lambda: self._exchange.arrived(body)) or self._otherwise
 
     def answer_began(self, head: ResponseHead) -> None:
         self._attempt(lambda: self._exchange.answer_began(head))

@@ -27,6 +27,8 @@ class Tally:
     drifted: int = 0
     live: int = 0
     misses: list[MissNote] = field(default_factory=list)
+    halted: str | None = None
+    """Why nothing more was asked, from some call on."""
     _remarks: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def remark(self, subject: str, text: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rewind.model.step import Reading, Step
+from rewind.model.step import Ending, Reading, Step
 from rewind.model.usage import Usage
 
 
@@ -51,18 +51,34 @@ def cost_of(pricing: Pricing, step: Step, reading: Reading | None = None) -> flo
     return None
 
 
-def spending(calls: Iterable[tuple[Step, Reading, float | None]]) -> Spending:
-    """The sum over calls to models.
+LEFT_OPEN = (Ending.CLIENT_CLOSED.value, Ending.INTERRUPTED.value)
+"""Endings of a call that its provider may have gone on with."""
 
-    A call that was turned away costs nothing that we know of; one that was cut may have cost something.
+
+def may_have_cost(ending: str | None, status: int | None) -> bool:
+    """Whether a call that told no tokens may have cost something: it was answered, or nobody waited for the answer.
+
+    One that was turned away, or that never reached a provider, costs nothing that we know of.
     """
+    return ending is None or (ending in LEFT_OPEN if status is None else status < 400)
+
+
+def known_sum(usd: float | None, unpriced: int) -> float | None:
+    """Nothing from a tape and something unknown are together unknown."""
+    return None if unpriced and not usd else usd
+
+
+def spending(calls: Iterable[tuple[Step, Reading, float | None]]) -> Spending:
+    """The sum over calls to models."""
     known = unpriced = 0
     usd = 0.0
     for step, reading, cost in calls:
-        head = step.response.head if step.response is not None else None
+        response = step.response
+        head = response.head if response is not None else None
+        ending = response.ending.value if response is not None else None
         if cost is not None:
             usd += cost
             known += 1
-        elif reading.usage.is_told or (head is not None and head.status < 400):
+        elif reading.usage.is_told or may_have_cost(ending, head.status if head is not None else None):
             unpriced += 1
-    return Spending(usd=usd if known else None, unpriced=unpriced)
+    return Spending(usd=known_sum(usd if known else None, unpriced), unpriced=unpriced)

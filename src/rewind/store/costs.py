@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rewind.model.usage import Usage
-from rewind.stats.spending import Pricing
+from rewind.stats.spending import LEFT_OPEN, Pricing
 from rewind.store.derived import Row
 from rewind.store.totals import whole
 
@@ -23,11 +23,12 @@ PRICEABLE = """
     GROUP BY ALL
 """
 """The steps that may have cost something, those together that have the same price list."""
-UNPRICED = """
+UNPRICED = f"""
     type = 'llm_call' AND cost IS NULL
-    AND (tokens_in IS NOT NULL OR tokens_out IS NOT NULL OR status < 400)
+    AND (tokens_in IS NOT NULL OR tokens_out IS NOT NULL OR status < 400
+        OR ending IS NULL OR (status IS NULL AND ending IN {LEFT_OPEN}))
 """
-"""What a sum of costs leaves out. A call that was turned away costs nothing that we know of; one that was cut may."""
+"""What a sum of costs leaves out, by the rule of :func:`rewind.stats.spending.may_have_cost`."""
 
 
 class _Refilled:

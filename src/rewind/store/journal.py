@@ -14,8 +14,9 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.session import SessionEnd, SessionStart
+from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
 from rewind.store.totals import Totals, totals_fields, totals_from_fields
 
@@ -102,6 +103,34 @@ def session_start(fields: Fields) -> SessionStart:
         ignore=tuple(fields.get("ignore") or ()),
         stdin_kind=fields.get("stdin_kind") or "none",
         replay_of=fields.get("replay_of"),
+        forked_from=lineage_in(fields.get("forked_from")),
+    )
+
+
+def lineage_in(fields: Any) -> Lineage | None:
+    """Where a fork comes from; ``None`` for what tells no session and step."""
+    if not isinstance(fields, dict) or not isinstance(fields.get("session"), str):
+        return None
+    step, sample = fields.get("step"), fields.get("sample")
+    if not isinstance(step, int):
+        return None
+    return Lineage(
+        session=SessionId(fields["session"]),
+        step=step,
+        key=MatchKey(str(fields.get("key") or "")),
+        edits=_texts(fields.get("edits")),
+        by_hand=bool(fields.get("by_hand")),
+        earlier=tuple(
+            Edited(
+                key=MatchKey(str(one.get("key") or "")),
+                edits=_texts(one.get("edits")),
+                by_hand=bool(one.get("by_hand")),
+            )
+            for one in _list(fields.get("earlier"))
+            if isinstance(one, dict)
+        ),
+        sample=sample if isinstance(sample, int) else None,
+        probe=bool(fields.get("probe")),
     )
 
 
@@ -123,6 +152,8 @@ def request_fields(request: StepRequest) -> Fields:
         "body": request.body,
         "size": request.body_size,
         **({"thread": request.thread} if request.thread else {}),
+        **({"sketch": request.sketch} if request.sketch else {}),
+        **({"asked_key": request.asked_key} if request.asked_key else {}),
         **({"note": request.note} if request.note else {}),
         "headers": head.headers,
     }
@@ -147,6 +178,8 @@ def step_request(fields: Fields) -> StepRequest:
         body_size=fields.get("size") or 0,
         model=fields.get("model"),
         thread=fields.get("thread"),
+        sketch=fields.get("sketch"),
+        asked_key=fields.get("asked_key"),
         note=fields.get("note"),
     )
 
@@ -159,6 +192,7 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
         "ending": None if complete else response.ending.value,
         "reason": response.reason,
         "tape": response.tape,
+        "said": reading.said,
         "error": reading.error and reading.error[:_ERROR_SHOWN],
         "note": reading.note,
         "trailers": response.trailers,
@@ -173,7 +207,7 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
         **_usage_fields(reading.usage),
         "ms": response.ms,
         "first_ms": response.first_ms,
-        **{name: value for name, value in optional.items() if value},
+        **{name: value for name, value in optional.items() if value or value == 0},
         "body": response.body,
         "size": response.body_size,
         "chunks": times or [(chunk.at, chunk.size) for chunk in response.chunks],
@@ -233,12 +267,32 @@ def step_answer(fields: Fields) -> Answer:
             text=fields.get("text") or "",
             usage=usage_in(fields),
             error=fields.get("error"),
+            said=fields.get("said"),
             note=fields.get("note"),
         ),
         reason=fields.get("reason"),
         tape=fields.get("tape"),
     )
     return Answer(response, BlobId(chunks) if isinstance(chunks, str) else None)
+
+
+def surroundings_fields(found: Surroundings, ts: float) -> Fields:
+    return {"kind": "surroundings", "ts": ts, **asdict(found)}
+
+
+def surroundings_in(fields: Fields) -> Surroundings:
+    """What a ``surroundings`` line says, each value of the right type or left out."""
+    told = {name: fields.get(name) for name in ("commit", "branch", "changes")}
+    dirty, locks = fields.get("dirty"), fields.get("locks")
+    return Surroundings(
+        **{name: value for name, value in told.items() if isinstance(value, str)},
+        dirty=dirty if isinstance(dirty, bool) else None,
+        locks={
+            name: value
+            for name, value in (locks.items() if isinstance(locks, dict) else ())
+            if isinstance(value, str)
+        },
+    )
 
 
 def end_fields(end: SessionEnd, totals: Totals, pack_size: int) -> Fields:
@@ -265,6 +319,14 @@ def session_end(fields: Fields) -> SessionEnd:
     )
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(one for one in _list(value) if isinstance(one, str))
+
+
 def _headers(pairs: Any) -> Headers:
     return tuple((name, value) for name, value in pairs or ())
 
@@ -279,6 +341,7 @@ class Journal:
     pack_size: int | None = None
     requests: dict[int, StepRequest] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)
+    surroundings: Surroundings | None = None
     damage: list[str] = field(default_factory=list)
 
     def take(self, fields: Fields) -> None:
@@ -291,6 +354,8 @@ class Journal:
                 self.requests.setdefault(request.index, request)
             case "step" | "cut":
                 self.answers.setdefault(int(fields["step"]), step_answer(fields))
+            case "surroundings":
+                self.surroundings = surroundings_in(fields)
             case "end":
                 self.end = session_end(fields)
                 self.totals = totals_from_fields(fields.get("totals") or {})

@@ -12,7 +12,8 @@ from pathlib import Path
 from rewind.errors import AmbiguousSession, EnvironmentProblem, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
-from rewind.model.session import Session, Status
+from rewind.model.session import Recording, Session, Status
+from rewind.model.step import Step
 from rewind.stats.spending import Pricing
 from rewind.store.files import check_home, open_to_read, reason
 from rewind.store.reader import SessionReader, count_totals, peek
@@ -39,6 +40,22 @@ def split_tool(ref: str) -> tuple[str, tuple[int, int] | None]:
     return (found[1], (int(found[2]), int(found[3]))) if found else (ref, None)
 
 
+def step_in(recording: Recording, index: int) -> Step:
+    """The step of that number. Raises SessionNotFound with the nearest."""
+    found = next((step for step in recording.steps if step.index == index), None)
+    if found is not None:
+        return found
+    known = [step.index for step in recording.steps]
+    session = recording.session.id
+    if not known:
+        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {session}")
+    nearest = min(known, key=lambda candidate: abs(candidate - index))
+    raise SessionNotFound(
+        f"Session {session} has no step {index}; it has {len(known)}, from {known[0]} to {known[-1]}.",
+        hint=f"rewind inspect {session}:{nearest}",
+    )
+
+
 class Library:
     """Find and open sessions."""
 
@@ -49,17 +66,22 @@ class Library:
 
     def sessions(self, limit: int | None = None) -> list[Session]:
         """Newest first. Reads two lines of each, and no more sessions than asked for."""
-        return list(islice(self._newest(self._folders()), limit))
+        return list(islice(self.newest(), limit))
+
+    def newest(self) -> Iterator[Session]:
+        """The same, each read when it is asked for."""
+        return self._newest(self._folders())
 
     def find(self, ref: str) -> Session:
-        """The session of that id, name or id prefix, or ``last``, ``last~1``, …
+        """The session of that id, name or id prefix, or ``last``, ``last~1``, …, which probes do not count for.
 
         A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix.
         """
         folders = self._folders()
         if found := _LAST.fullmatch(ref):
             back = int(found[1] or 0)
-            if session := next(islice(self._newest(folders), back, None), None):
+            runs = (session for session in self._newest(folders) if not session.is_probe)
+            if session := next(islice(runs, back, None), None):
                 return session
         elif (
             session := self._by_id(ref, folders)

@@ -6,16 +6,20 @@ from typing import Any
 
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session, Status
+from rewind.stats.spending import known_sum
 from rewind.store.catalog import Catalog
 from rewind.store.costs import UNPRICED
 from rewind.store.reader import end_in, peek, start_in, status_of
 from rewind.store.totals import Totals
 from rewind.store.wanted import Listed, Wanted
 
+# A quotation mark inside a text is escaped there, so that no text reads like this.
+_PROBE = "contains(coalesce(first, ''), '\"probe\":true')"
 _ENDED = "last IS NOT NULL AND NOT coalesce(broken, false)"
 _OUTCOMES = {
-    Outcome.OK: f"{_ENDED} AND exit_code = 0",
-    Outcome.FAILED: f"{_ENDED} AND exit_code <> 0",
+    Outcome.OK: f"{_ENDED} AND exit_code = 0 AND NOT {_PROBE}",
+    Outcome.FAILED: f"{_ENDED} AND exit_code <> 0 AND NOT {_PROBE}",
+    Outcome.PROBE: f"{_ENDED} AND {_PROBE}",
     Outcome.BROKEN: "coalesce(broken, false)",
     # Which of the two it is, only the lock on the journal tells.
     Outcome.RUNNING: "last IS NULL",
@@ -30,20 +34,25 @@ def listed(catalog: Catalog, home: Path, wanted: Wanted, limit: int) -> Listed:
 
 def _listed(db: Any, sessions: Path, wanted: Wanted, limit: int) -> Listed:
     chosen: list[tuple[int, Session | None]] = []
-    for nr, session in _chosen(db, sessions, wanted):
+    probes = 0
+    for nr, session, is_probe in _chosen(db, sessions, wanted):
+        if is_probe and not wanted.probes:
+            probes += 1
+            continue
         if limit and len(chosen) == limit:
-            return Listed(_rows(db, chosen), more=True)
+            return Listed(_rows(db, chosen), more=True, probes=probes)
         chosen.append((nr, session))
-    return Listed(_rows(db, chosen))
+    return Listed(_rows(db, chosen), probes=probes)
 
 
-def _chosen(db: Any, sessions: Path, wanted: Wanted) -> Iterator[tuple[int, Session | None]]:
-    """The number of each, and those that have not ended as they are now."""
+def _chosen(db: Any, sessions: Path, wanted: Wanted) -> Iterator[tuple[int, Session | None, bool]]:
+    """The number of each, those that have not ended as they are now, and whether it is a probe."""
     conditions, values = _conditions(wanted)
     query = (
-        f"SELECT nr, folder, last IS NULL FROM sessions WHERE {' AND '.join(conditions)} ORDER BY folder DESC"  # noqa: S608
+        f"SELECT nr, folder, last IS NULL, {_PROBE} FROM sessions WHERE {' AND '.join(conditions)} "  # noqa: S608
+        "ORDER BY folder DESC"
     )
-    for nr, folder, unended in db.execute(query, values).fetchall():
+    for nr, folder, unended, is_probe in db.execute(query, values).fetchall():
         if wanted.folders is not None and folder not in wanted.folders:
             continue
         session = None
@@ -53,7 +62,7 @@ def _chosen(db: Any, sessions: Path, wanted: Wanted) -> Iterator[tuple[int, Sess
             session = found[0]
             if wanted.outcomes and outcome_of(session) not in wanted.outcomes:
                 continue
-        yield nr, session
+        yield nr, session, is_probe
 
 
 def _conditions(wanted: Wanted) -> tuple[list[str], dict[str, Any]]:
@@ -144,4 +153,6 @@ def _totals(counted: dict[str, Any], session: Session) -> Totals:
     missing = counted.pop("open", 0)
     if session.status is not Status.RUNNING and counted:
         counted["cut"] += missing
+    if counted:
+        counted["cost"] = known_sum(counted["cost"], counted["unpriced"])
     return Totals(**counted)

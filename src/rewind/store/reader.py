@@ -196,7 +196,9 @@ class SessionReader:
             f"journal: the request of step {n} is gone"
             for n in journal.answers.keys() - journal.requests.keys()
         ]
-        return Recording(session=session, steps=tuple(steps), damage=tuple(damage))
+        return Recording(
+            session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings
+        )
 
     def _with_chunks(self, index: int, answer: Answer, damage: list[str]) -> StepResponse:
         response = answer.response
@@ -259,14 +261,17 @@ class SessionReader:
             return self._parts[blob]
         try:
             return self.pack().blob(blob)
-        except DamagedStore:
+        except DamagedStore as problem:
             if (
                 not self._parts
             ):  # perhaps the name is that of an interrupted answer, and nobody read the recording yet
                 self.recording()
             if blob in self._parts:
                 return self._parts[blob]
-            raise
+            session = self._folder.name[-8:]
+            raise DamagedStore(
+                f"Session {session} is damaged. {problem.message}", hint=f"rewind verify {session}"
+            ) from problem
 
     def output(self, stream: Stream) -> bytes | None:
         """What the agent read or wrote there; ``None`` when it was not recorded."""

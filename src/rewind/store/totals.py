@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rewind.conversation.retries import Attempt, retried
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.stats.spending import Pricing
+from rewind.stats.spending import Pricing, known_sum, may_have_cost
 
 _NOT_WRITTEN = ("cost", "unpriced")
 """Prices change, and a journal does not: what a session cost is worked out when it is read."""
@@ -42,10 +42,10 @@ class Totals:
     replayed: int = 0
     """Steps that a tape answered: nobody was asked, and nothing was spent."""
     cost: float | None = None
-    """US dollars; ``None`` when no call could be priced, or nobody asked."""
+    """US dollars; ``None`` when nothing but answers from a tape could be priced, or nobody asked."""
     unpriced: int = 0
-    """LLM calls that the cost leaves out, because their price or their tokens are not known. A call that failed
-    before any token was told is not among them."""
+    """LLM calls that the cost leaves out, because their price or their tokens are not known: also those that nobody
+    answered. A call that failed before any token was told is not among them."""
 
 
 _COUNTS = tuple(
@@ -185,7 +185,9 @@ class Tally:
             self._spend(self._pricing, asked, told)
 
     def totals(self, *, running: bool = False) -> Totals:
-        """While the session runs, an answer that has not come is not yet missing."""
+        """While the session runs, an answer that has not come is not yet missing; what it costs is not known."""
+        waiting = sum(asked.kind == _LLM_CALL for asked in self._open.values())
+        unpriced = self._unpriced + (waiting if self._pricing is not None else 0)
         return Totals(
             steps=len(self._steps),
             llm_calls=self._llm_calls,
@@ -200,16 +202,15 @@ class Tally:
             errors=self._errors,
             retries=self._retries(),
             replayed=self._replayed,
-            cost=self._cost,
-            unpriced=self._unpriced,
+            cost=known_sum(self._cost, unpriced),
+            unpriced=unpriced,
         )
 
     def _spend(self, pricing: Pricing, asked: Asked, told: Told) -> None:
-        """A call that was turned away costs nothing that we know of; one that was cut may have cost something."""
         cost = 0.0 if told.replayed else cost_of_call(pricing, asked, told.model, told.usage)
         if cost is not None:
             self._cost = (self._cost or 0.0) + cost
-        elif told.usage.is_told or (told.status is not None and told.status < 400):
+        elif told.usage.is_told or may_have_cost(told.ending, told.status):
             self._unpriced += 1
 
     def _retries(self) -> int:

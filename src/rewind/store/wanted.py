@@ -1,6 +1,6 @@
 """Which sessions a list shows, and what it is given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rewind.model.outcome import Outcome
 from rewind.model.session import Session
@@ -21,10 +21,13 @@ class Wanted:
     """Names, with their values where one is given; a session must have all of them."""
     folders: frozenset[str] | None = None
     """Only these, where something else has chosen already."""
+    probes: bool = True
+    """Whether probes are among them."""
 
     @property
     def everything(self) -> bool:
-        return self == Wanted()
+        """But for probes perhaps."""
+        return replace(self, probes=True) == Wanted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,5 @@ class Listed:
     rows: list[tuple[Session, Totals]]
     more: bool = False
     """Whether there are older ones beyond the limit."""
+    probes: int = 0
+    """How many were left out, up to the last one listed."""

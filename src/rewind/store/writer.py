@@ -20,6 +20,7 @@ from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import StepRequest, StepResponse
+from rewind.model.surroundings import Surroundings
 from rewind.store import journal
 from rewind.store.files import GrowingFile, make_private_folder, prepare_home, reason
 from rewind.store.frames import Role
@@ -41,10 +42,15 @@ def folder_name(start: SessionStart) -> str:
     if not _ID.fullmatch(start.id):
         raise UsageError(f"{start.id[:80]!r} is not a session id: eight hexadecimal digits.")
     try:
-        moment = datetime.fromtimestamp(start.started, UTC)
+        return f"{folder_time(start.started)}-{start.id}"
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"{start.started!r} is not a time at which a session can begin.") from error
-    return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z-{start.id}"
+
+
+def folder_time(ts: float) -> str:
+    """How the name of a session that begins then begins. Raises ValueError, OverflowError or OSError."""
+    moment = datetime.fromtimestamp(ts, UTC)
+    return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
@@ -164,6 +170,14 @@ class SessionWriter:
                     self._outputs[stream].append(data)
             except OSError as error:
                 self._fail(f"{stream} could not be written: {reason(error)}")
+
+    def surroundings(self, found: Surroundings) -> None:
+        """Keep what the run stands on."""
+        if self.broken is None:
+            try:
+                self._write(journal.surroundings_fields(found, self._clock.now()))
+            except OSError as error:
+                self._fail(f"what the run stands on could not be written: {reason(error)}")
 
     def end(self, *, ended: float, exit_code: int, redactions: int, remarks: tuple[str, ...]) -> None:
         """The last line, written even by a broken writer if the disk lets it. Everything is closed afterwards."""

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 from rewind.model.outcome import outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Step
+from rewind.model.surroundings import Surroundings
 from rewind.views.body import body
+from rewind.views.forks import lineage
 
 
 class Totals(Protocol):
@@ -152,6 +154,7 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "hosts": list(start.hosts),
         "all_hosts": start.all_hosts,
         "replay_of": start.replay_of,
+        "forked_from": lineage(start.forked_from),
         "redactions": end.redactions if end else None,
         "remarks": list(end.remarks) if end else [],
         "broken": end.broken if end else None,
@@ -184,8 +187,20 @@ def recording(one: Recording) -> dict[str, Any]:
     return {
         "schema": "rewind/session@1",
         "session": session(one.session),
+        "surroundings": None if one.surroundings is None else surroundings(one.surroundings),
         "steps": [step_row(step) for step in one.steps],
         "damage": list(one.damage),
+    }
+
+
+def surroundings(one: Surroundings) -> dict[str, Any]:
+    """What a run stood on."""
+    return {
+        "commit": one.commit,
+        "branch": one.branch,
+        "dirty": one.dirty,
+        "changes": one.changes,
+        "locks": dict(one.locks),
     }
 
 
@@ -213,6 +228,7 @@ def step_row(step: Step) -> dict[str, Any]:
         "tokens_out": None,
         "text": "",
         "error": None,
+        "tape": None,
     }
     if response is not None:
         view |= {
@@ -226,6 +242,7 @@ def step_row(step: Step) -> dict[str, Any]:
             "tokens_out": response.reading.usage.output,
             "text": response.reading.text,
             "error": response.reading.error,
+            "tape": response.tape,
             "note": request.note or response.reading.note,
         }
     return view

@@ -7,6 +7,7 @@ from rewind.gateway.http1 import (
     IncomingRequest,
     IncomingResponse,
     find_head_end,
+    refit_head,
     rewrite_head,
     write_head,
 )
@@ -251,3 +252,40 @@ def test_a_response_head_is_written_as_it_was_read() -> None:
     head = answered(raw).head
     assert isinstance(head, ResponseHead)
     assert write_head(head, head.headers) == raw
+
+
+# A head for another body
+
+
+def test_a_refitted_head_has_another_target_and_length_and_every_other_line_as_it_was() -> None:
+    raw = (
+        b"POST /v1/models/a:generate?key=k HTTP/1.1\r\nhost: x\r\nX-Odd:  two  spaces \r\n"
+        b"Content-Length: 10\r\nContent-Type: application/json\r\nauthorization: Bearer k\r\n\r\n"
+    )
+    assert refit_head(raw, "/v1/models/b:generate?key=k", 7) == (
+        b"POST /v1/models/b:generate?key=k HTTP/1.1\r\nhost: x\r\nX-Odd:  two  spaces \r\n"
+        b"Content-Length: 7\r\nContent-Type: application/json\r\nauthorization: Bearer k\r\n\r\n"
+    )
+
+
+def test_a_chunked_body_becomes_a_counted_one_and_its_trailers_are_not_announced() -> None:
+    raw = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nAccept: */*\r\n\r\n"
+    assert (
+        refit_head(raw, "/", 3) == b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nAccept: */*\r\n\r\n"
+    )
+
+
+def test_what_a_head_said_of_the_old_bytes_is_gone() -> None:
+    raw = (
+        b"POST / HTTP/1.1\r\nContent-MD5: x\r\nContent-Encoding: gzip\r\nDigest: y\r\nContent-Digest: z\r\n"
+        b"Content-Length: 1\r\n\r\n"
+    )
+    kept = refit_head(raw, "/", 3)
+    assert kept == b"POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n"
+    assert b"gzip" not in refit_head(raw, "/", 3, drop=(b"content-encoding",))
+
+
+def test_a_head_without_a_length_gets_one() -> None:
+    assert refit_head(b"POST / HTTP/1.1\r\nHost: x\r\n\r\n", "/", 0) == (
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    )

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rewind.model.http import Chunk
-from rewind.model.session import SessionEnd
+from rewind.model.ids import MatchKey, SessionId
+from rewind.model.session import Edited, Lineage, SessionEnd
 from rewind.model.step import Ending, Reading, StepRequest
 from rewind.store import journal
 from rewind.store.journal import read_journal, seal, stamped, unseal
@@ -145,3 +146,63 @@ def test_chunks_may_be_named_instead_of_listed() -> None:
         unseal(seal(journal.response_fields(1, 1.0, answered, journal.BlobId("sha256:ab")))[:-1])
     )
     assert found == journal.Answer(replace(answered, chunks=()), journal.BlobId("sha256:ab"))
+
+
+def test_a_lineage_comes_back_as_it_was() -> None:
+    origin = Lineage(
+        session=SessionId("9b2c4d10"),
+        step=4,
+        key=MatchKey("rw1:aa"),
+        edits=("system=You are\nkind", "temperature=0"),
+        by_hand=True,
+        earlier=(Edited(key=MatchKey("rw1:bb"), edits=("model=m",)),),
+        sample=2,
+    )
+    begun = start(forked_from=origin)
+    assert journal.session_start(unseal(seal(journal.session_fields(begun))[:-1])) == begun
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "9b2c",
+        4,
+        [],
+        {},
+        {"session": 4, "step": 1},
+        {"session": "9b2c4d10"},
+        {"session": "9b2c4d10", "step": "4"},
+    ],
+)
+def test_a_lineage_that_makes_no_sense_is_none(told: object) -> None:
+    fields = journal.session_fields(start()) | {"forked_from": told}
+    assert journal.session_start(fields).forked_from is None
+
+
+def test_a_lineage_with_odd_members_is_read_as_far_as_it_makes_sense() -> None:
+    told = {
+        "session": "9b2c4d10",
+        "step": 4,
+        "edits": ["a=1", 2],
+        "earlier": [3, {"key": "k"}],
+        "sample": "x",
+    }
+    fields = journal.session_fields(start()) | {"forked_from": told}
+    origin = journal.session_start(fields).forked_from
+    assert origin == Lineage(
+        session=SessionId("9b2c4d10"),
+        step=4,
+        key=MatchKey(""),
+        edits=("a=1",),
+        earlier=(Edited(key=MatchKey("k"), edits=()),),
+    )
+
+
+def test_the_key_of_what_the_agent_asked_and_an_answer_that_was_put_in_come_back() -> None:
+    asked = request(4, asked_key=MatchKey("rw1:asked"))
+    read = journal.step_request(unseal(seal(journal.request_fields(asked))[:-1]))
+    assert (read, read.agents_key) == (asked, "rw1:asked")
+    assert request(4).agents_key == request(4).match_key
+    put_in = response(tape=0)
+    line = seal(journal.response_fields(4, 1.0, put_in, None))[:-1]
+    assert journal.step_answer(unseal(line)).response.tape == 0

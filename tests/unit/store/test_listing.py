@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rewind.model.outcome import Outcome
-from rewind.model.step import Reading
+from rewind.model.step import Ending, Reading
 from rewind.store.catalog import Catalog
 from rewind.store.library import Library
 from rewind.store.listing import listed
@@ -111,3 +111,15 @@ def test_a_list_from_the_catalog_is_the_list_from_the_journals(home: Path) -> No
 
 def test_no_store_is_an_empty_list(tmp_path: Path) -> None:
     assert listed(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", Wanted(), 0) == Listed([])
+
+
+def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
+    writer = SessionWriter.create(tmp_path, start())
+    for index in (1, 2, 3):
+        writer.request(request(index), b"")
+    writer.response(1, response(tape=1), b"")
+    writer.response(2, response(ending=Ending.CLIENT_CLOSED, head=None, reading=Reading()), b"")
+    writer.close()
+    ((session, totals),) = listed(Catalog(tmp_path, prices=PRICES), tmp_path, Wanted(), 0).rows
+    assert totals == Library(tmp_path).totals(session, PRICES)
+    assert (totals.cost, totals.unpriced) == (None, 2)

@@ -68,7 +68,7 @@ def test_the_last_line_tells_the_counts(tmp_path: Path) -> None:
 def test_the_cost_leaves_out_tapes_and_says_what_it_could_not_price(tmp_path: Path) -> None:
     session = a_varied_session(tmp_path)
     priced = Library(tmp_path).totals(session, PerToken(0.5))
-    assert (priced.cost, priced.unpriced) == (0.5 * (120 + 301), 1)
+    assert (priced.cost, priced.unpriced) == (0.5 * (120 + 301), 2), "one told no tokens, one never ended"
     assert totals_fields(priced) == totals_fields(COUNTED)
 
 
@@ -89,6 +89,19 @@ def test_a_failed_call_without_tokens_is_not_called_unpriced(tmp_path: Path) -> 
     library = Library(tmp_path)
     totals = library.totals(library.find("last"), PerToken())
     assert (totals.cost, totals.unpriced, totals.errors, totals.cut) == (None, 0, 1, 1)
+
+
+def test_a_call_that_nobody_answered_may_have_cost_something(tmp_path: Path) -> None:
+    """The recorder was killed while a live call was under way; all before it came from a tape."""
+    writer = SessionWriter.create(tmp_path, start())
+    for index in (1, 2, 3):
+        writer.request(request(index), b"")
+    writer.response(1, response(tape=1), b"")
+    writer.response(2, response(ending=Ending.CLIENT_CLOSED, head=None, reading=Reading()), b"")
+    writer.close()
+    library = Library(tmp_path)
+    totals = library.totals(library.find("last"), PerToken())
+    assert (totals.cost, totals.unpriced) == (None, 2), "unknown is never $0"
 
 
 def test_counting_passes_over_damage(tmp_path: Path) -> None:

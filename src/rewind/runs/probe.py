@@ -1,0 +1,278 @@
+"""Probe: run a bad run again up to where it parts, put one thing back as it was in the good run, and see what comes.
+
+Each probe is a fork that asks one step live and is then ended. First the bad run's own request is asked once more, as
+a control: if that already comes out well, nothing can be proven. Then every suspect is put back, one at a time, and
+all together where none does it alone. A changed prompt that is proven is narrowed down to the smallest change.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+
+from rewind.compare.cause import CauseKind
+from rewind.compare.divergence import Finding
+from rewind.compare.minimise import Hunk, Patchwork, Search, by_sentence, finer, is_reworded, smallest
+from rewind.compare.outcome import Outcome, outcome_of
+from rewind.compare.remedy import Remedy, remedies
+from rewind.conversation.context import parts_text
+from rewind.conversation.talk import talk_of
+from rewind.edit.edits import Edit, Literal, SetSystem
+from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
+from rewind.model.message import Answered
+from rewind.model.step import Step, StepKind
+from rewind.runs.fork import ForkOptions, ForkResult, fork
+from rewind.stats.spending import Spending
+from rewind.store.library import Library
+
+
+class NothingToProve(UsageError):
+    """There is nothing that could be put back."""
+
+
+class ProbeFailed(RewindError):
+    """The agent does not come to the step again, so nothing can be asked there."""
+
+    exit_code = ExitCode.MISS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProveOptions:
+    """What is to be proven, and at what price."""
+
+    finding: Finding
+    fork: ForkOptions
+    """The bad run at the step where it parts; how it is run."""
+    samples: int = 1
+    most_calls: int = 40
+    """How many live calls may be made."""
+    told: Callable[["Trial"], None] = lambda _trial: None
+    """Hears of each trial when it is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Something that was put back, and how the runs came out."""
+
+    what: str
+    edits: tuple[Edit, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    """One for each sample."""
+    sessions: tuple[str, ...] = ()
+    kind: CauseKind | None = None
+    """``None`` for the control, and for steps of the search for the smallest change."""
+    refused: str | None = None
+    """Why it could not be put back: a signed request, a secret that is not in the recording."""
+
+    @property
+    def like_good(self) -> int:
+        return self.outcomes.count(Outcome.GOOD)
+
+    @property
+    def turned(self) -> bool:
+        """Whether more than half came out like the good run."""
+        return 2 * self.like_good > len(self.outcomes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smallest:
+    """The smallest change of a text that turns the outcome."""
+
+    sentences: tuple[Hunk, ...]
+    of: int
+    """Among how many sentences that differ."""
+    words: tuple[Hunk, ...] = ()
+    """Within those sentences, where fewer words than all that differ turn it."""
+    complete: bool
+    """False: the calls ran out before it was found; this is what is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What the probes came to."""
+
+    control: Trial
+    trials: tuple[Trial, ...] = ()
+    together: bool = False
+    """Whether the last trial put back all suspects at once."""
+    smallest: Smallest | None = None
+    live_calls: int = 0
+    spent: Spending = field(default_factory=Spending)
+    stopped: str | None = None
+    """Why not all was tried."""
+
+    @property
+    def proven(self) -> tuple[Trial, ...]:
+        """Without it no run came out well, and with it every one did."""
+        if self.control.like_good:
+            return ()
+        return tuple(trial for trial in self.trials if trial.like_good == len(trial.outcomes) > 0)
+
+
+def prove(options: ProveOptions) -> Proof:
+    """Probe by probe. Raises NothingToProve, and whatever a fork may raise."""
+    return _Prover(options).proof()
+
+
+class _Stopped(Exception):
+    """No more may be asked; says why."""
+
+
+class _Prover:
+    """Asks, and keeps count."""
+
+    def __init__(self, options: ProveOptions) -> None:
+        self._options = options
+        self._calls = 0
+        self._spent: list[Spending] = []
+
+    def proof(self) -> Proof:
+        row = self._options.finding.at
+        if row is None or row.a is None or row.b is None or row.a.sketch is None:
+            raise NothingToProve(
+                "There is no step that both runs made and where they part: nothing can be put back.",
+                hint="rewind diff shows all that differs",
+            )
+        found = remedies(self._options.finding)
+        try:
+            control = self._try("nothing, as a control", ())
+        except _Stopped as stop:
+            raise NothingToProve(f"Not even a control could be asked: {stop}.") from stop
+        trials: list[Trial] = []
+        stopped, together, least = None, False, None
+        try:
+            # What was tried before a stop stays in the list.
+            trials.extend(self._put_back(one) for one in found)
+            if len(found) > 1 and not any(trial.turned for trial in trials):
+                trials.append(self._try("all of them together", tuple(chain(*(one.edits for one in found)))))
+                together = True
+        except _Stopped as stop:
+            stopped = str(stop)
+        prompt_turns_it = any(trial.kind is CauseKind.SYSTEM and trial.turned for trial in trials)
+        if prompt_turns_it and not control.turned and stopped is None:
+            least, stopped = self._narrowed()
+        return Proof(
+            control=control,
+            trials=tuple(trials),
+            together=together,
+            smallest=least,
+            live_calls=self._calls,
+            spent=_sum(self._spent),
+            stopped=stopped,
+        )
+
+    def _put_back(self, remedy: Remedy) -> Trial:
+        try:
+            return self._try(remedy.what, remedy.edits, kind=remedy.kind)
+        except CannotEdit as refusal:
+            trial = Trial(
+                what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip(".")
+            )
+            self._options.told(trial)
+            return trial
+
+    # ── one probe ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _try(self, what: str, edits: tuple[Edit, ...], kind: CauseKind | None = None) -> Trial:
+        outcomes, sessions = [], []
+        for sample in range(self._options.samples):
+            if self._calls >= self._options.most_calls:
+                raise _Stopped(f"{self._calls} live calls are made, and no more may be")
+            result = self._fork(edits, sample)
+            outcomes.append(self._outcome(result))
+            sessions.append(result.session_id)
+        trial = Trial(what=what, edits=edits, outcomes=tuple(outcomes), sessions=tuple(sessions), kind=kind)
+        self._options.told(trial)
+        return trial
+
+    def _fork(self, edits: tuple[Edit, ...], sample: int) -> ForkResult:
+        several = self._options.samples > 1
+        result = fork(
+            replace(
+                self._options.fork,
+                edits=edits,
+                stop_after=True,
+                quiet=True,
+                probe=True,
+                sample=sample + 1 if several else None,
+            )
+        )
+        self._calls += sum(step.request.kind is StepKind.LLM_CALL for step in result.live)
+        self._spent.append(result.spent)
+        if result.answer is None and result.exit_code == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.answer is None and result.stopped is not None:
+            raise _Stopped(result.stopped)
+        if result.answer is None:
+            raise ProbeFailed(
+                f"A probe never came to its question. {result.unasked or ''}".rstrip(),
+                hint=f"rewind inspect {result.session_id}",
+            )
+        return result
+
+    def _outcome(self, result: ForkResult) -> Outcome:
+        assert result.answer is not None, "an unanswered probe has raised"
+        return outcome_of(self._answer(result.session_id, result.answer), self._good, self._bad)
+
+    def _answer(self, session: str, step: Step) -> Answered | None:
+        library = Library(self._options.fork.home)
+        with library.open(library.find(session)) as reader:
+
+            def bodies(one: Step) -> tuple[bytes, bytes]:
+                answer = b"" if one.response is None else reader.blob(one.response.body)
+                return reader.blob(one.request.body), answer
+
+            found = next((one for one in reader.recording().steps if one.index == step.index), None)
+            return None if found is None else talk_of(found, bodies).answered
+
+    @cached_property
+    def _good(self) -> Answered | None:
+        row = self._options.finding.at
+        assert row is not None and row.a is not None, "there is something to prove"
+        return self._options.finding.comparison.a.answered(row.a.index)
+
+    @cached_property
+    def _bad(self) -> Answered | None:
+        row = self._options.finding.at
+        assert row is not None and row.b is not None, "there is something to prove"
+        return self._options.finding.comparison.b.answered(row.b.index)
+
+    # ── the smallest change ──────────────────────────────────────────────────────────────────────────────────
+
+    def _narrowed(self) -> tuple[Smallest, str | None]:
+        """By sentence, then by word within what is left; and why the search was not finished."""
+        comparison, row = self._options.finding.comparison, self._options.finding.at
+        assert row is not None and row.a is not None and row.b is not None, "there is something to prove"
+        good, bad = comparison.a.asked(row.a.index), comparison.b.asked(row.b.index)
+        sentences = by_sentence(parts_text(good.system), parts_text(bad.system))
+        left, stopped = self._search(sentences)
+        hunks = tuple(sentences.hunks[at] for at in sorted(left))
+        least = Smallest(sentences=hunks, of=len(sentences.hunks), complete=stopped is None)
+        words = finer(sentences, left)
+        if stopped is not None or len(words.hunks) < 2 or not all(map(is_reworded, hunks)):
+            return least, stopped
+        fewer, stopped = self._search(words)
+        if len(fewer) < len(words.hunks):
+            least = replace(least, words=tuple(words.hunks[at] for at in sorted(fewer)))
+        return replace(least, complete=stopped is None), stopped
+
+    def _search(self, patchwork: Patchwork) -> tuple[frozenset[int], str | None]:
+        """The fewest hunks that turn the outcome, and why no fewer were looked for."""
+        search: Search = smallest(len(patchwork.hunks))
+        known = frozenset(range(len(patchwork.hunks)))
+        try:
+            probe = next(search)
+            while True:
+                known = probe.known
+                what = f"{len(probe.put_back)} of {len(patchwork.hunks)} changes of the prompt"
+                edit = SetSystem(Literal(patchwork.text(probe.put_back)))
+                probe = search.send(self._try(what, (edit,)).turned)
+        except StopIteration as found:
+            return found.value, None
+        except _Stopped as stop:
+            return known, str(stop)
+
+
+def _sum(parts: Sequence[Spending]) -> Spending:
+    known = [part.usd for part in parts if part.usd is not None]
+    return Spending(usd=sum(known) if known else None, unpriced=sum(part.unpriced for part in parts))
