@@ -7,6 +7,7 @@ copies of it with values in place of the marks, each with a checksum of its own.
 import json
 import random
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,19 @@ _ANSWER_HEADERS = (
 )
 
 
-def make_sessions(home: Path, count: int, steps: int, *, last: float, seed: int) -> list[Path]:
-    """That many sessions of so many steps each, the last of which ends then; their folders."""
+def make_sessions(
+    home: Path,
+    count: int,
+    steps: int,
+    *,
+    last: float,
+    seed: int,
+    system: Callable[[int], str] = lambda _nth: "5" * 12,
+) -> list[Path]:
+    """That many sessions of so many steps each, the last of which ends then; their folders.
+
+    ``system`` gives the digest of the system prompt that the nth session has in its sketches.
+    """
     sessions = prepare_home(home)
     source = random.Random(seed)
     folders = []
@@ -67,13 +79,14 @@ def make_sessions(home: Path, count: int, steps: int, *, last: float, seed: int)
         )
         folder = sessions / folder_name(start)
         folder.mkdir()
-        (folder / "journal.jsonl").write_bytes(b"".join(_lines(start, steps, source)))
+        (folder / "journal.jsonl").write_bytes(b"".join(_lines(start, steps, source, system(nth))))
         folders.append(folder)
     return folders
 
 
-def _lines(start: SessionStart, steps: int, source: random.Random) -> list[bytes]:
+def _lines(start: SessionStart, steps: int, source: random.Random, system: str) -> list[bytes]:
     run = start.id
+    tools, settings = (f"{source.getrandbits(48):012x}" for _ in range(2))
     lines = [journal.seal(journal.stamped(journal.session_fields(start), run=run, number=0))]
     ts = start.started
     for step in range(1, steps + 1):
@@ -86,6 +99,8 @@ def _lines(start: SessionStart, steps: int, source: random.Random) -> list[bytes
             "key": f"rw1:{source.getrandbits(128):032x}",
             "body": f"sha256:{source.getrandbits(256):064x}",
             "thread": 1 + step % 2,
+            "sketch": f"{system}:{tools}:{settings}:{source.getrandbits(48):012x}:{source.getrandbits(48):012x}:-",
+            "said": f"{source.getrandbits(64):016x}",
             "status": 200 if source.random() > 0.02 else 429,
             "tokens_in": source.randrange(500, 20_000),
             "tokens_out": source.randrange(10, 800),
@@ -125,6 +140,7 @@ def _template(fields: journal.Fields) -> str:
     text = json.dumps(marked, ensure_ascii=False, separators=(",", ":"))[:-1].replace("%", "%%")
     for name in ("run", "key", "body"):
         text = text.replace(f'"@{name}@"', f'"%({name})s"')
+    text = text.replace("rs1:@sketch@", "rs1:%(sketch)s").replace("ra1:@said@", "ra1:%(said)s")
     for name in ("n", "ts", "step", "thread", "status", "tokens_in", "tokens_out", "cache_read", "reasoning"):
         text = text.replace(f'"@{name}@"', f"%({name})s")
     return text.replace('"@ms@"', "%(ms)s").replace('"@first_ms@"', "%(first_ms)s")
@@ -144,6 +160,7 @@ def _templates(provider: str, host: str, target: str, model: str) -> tuple[str, 
         body_size=4000,
         model=model,
         thread=_mark("thread"),
+        sketch="rs1:" + _mark("sketch"),
     )
     usage = Usage(
         input=_mark("tokens_in"),
@@ -160,7 +177,7 @@ def _templates(provider: str, host: str, target: str, model: str) -> tuple[str, 
         chunks=(Chunk(400_250, 800), Chunk(812_500, 800)),
         ms=_mark("ms"),
         first_ms=_mark("first_ms"),
-        reading=Reading(model=model, text=text, usage=usage),
+        reading=Reading(model=model, text=text, usage=usage, said="ra1:" + _mark("said")),
     )
     return (
         _template(journal.request_fields(request)),

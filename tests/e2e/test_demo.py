@@ -39,7 +39,8 @@ def test_every_command_the_demo_suggests_works(tmp_path: Path) -> None:
     commands = re.findall(r"^  rewind (.+)$", shown.partition("Try next:")[2], re.MULTILINE)
     assert len(commands) >= 4
     for line in commands:
-        result = run_rewind(line.split(), home, cwd=tmp_path).ok()
+        result = run_rewind(line.split(), home, cwd=tmp_path)
+        assert result.code == (ExitCode.DIFFERENT if line.startswith("diff") else ExitCode.OK), line
         assert said(result).strip(), line
 
 
@@ -84,4 +85,4 @@ def test_a_demo_whose_agent_fails_does_not_claim_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rewind.demo.run.AGENT", (sys.executable, "-c", "raise SystemExit(3)"))
-    assert run_demo(tmp_path / "store", lambda _sentence: None) == ExitCode.AGENT_FAILED
+    assert run_demo(tmp_path / "store", lambda _sentence: None).code == ExitCode.AGENT_FAILED

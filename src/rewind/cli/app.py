@@ -74,9 +74,11 @@ def common_options(function: Command) -> Command:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout")
 
 
-def session_argument(*, metavar: str = "SESSION", required: bool = True) -> Callable[[Command], Command]:
+def session_argument(
+    name: str = "session", *, metavar: str = "SESSION", required: bool = True
+) -> Callable[[Command], Command]:
     """The id, prefix, name or ``last~N`` of a session."""
-    return click.argument("session", metavar=metavar, required=required, shell_complete=_complete_session)
+    return click.argument(name, metavar=metavar, required=required, shell_complete=complete_session)
 
 
 def print_json(value: Any) -> None:
@@ -96,7 +98,8 @@ def write_data(data: bytes) -> None:
         raise EnvironmentProblem(f"The output could not be written: {problem.strerror}.") from problem
 
 
-def _complete_session(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def complete_session(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """What a shell that is completing may offer."""
     # Lazily: only a shell that is completing asks.
     from click.shell_completion import CompletionItem
 

@@ -10,13 +10,14 @@ from rewind.conversation.context import Change, Entry, Fate
 SHOWN = 600
 """Characters of a message that are shown; what is longer is folded in the middle."""
 
-_SIGNS = {
+SIGNS = {
     Fate.SAME: ("=", "dim"),
     Fate.ADDED: ("+", "green"),
     Fate.DROPPED: ("−", "red"),
     Fate.CHANGED: ("~", "yellow"),
     Fate.TRUNCATED: ("✂", "yellow"),
     Fate.INJECTED: ("!", "yellow"),
+    Fate.REORDERED: ("↕", "yellow"),
 }
 
 
@@ -43,7 +44,7 @@ def print_changes(terminal: Terminal, changes: Sequence[Change], before: int, *,
             terminal.line(Span(f"= {plural(change, 'entry', 'entries')} as in step {before}", "dim"))
             terminal.line()
             continue
-        sign, style = _SIGNS[change.fate]
+        sign, style = SIGNS[change.fate]
         terminal.line(
             Span(f"{sign} {change.fate.value}", style),
             "  ",

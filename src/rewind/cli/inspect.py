@@ -22,7 +22,7 @@ from rewind.model.session import Recording
 from rewind.model.step import Step, StepKind
 from rewind.stats.prices import Prices
 from rewind.stats.spending import cost_of, spending
-from rewind.store.library import Library, split_step, split_tool
+from rewind.store.library import Library, split_step, split_tool, step_in
 from rewind.store.reader import SessionReader
 from rewind.views import understood
 
@@ -97,19 +97,19 @@ def command(
     with library.open(library.find(ref)) as reader:
         recording = reader.recording()
         if raw:
-            step = _step(recording, index or 0)
+            step = step_in(recording, index or 0)
             body = reader.blob(step.request.body) if only_request else _response_body(reader, step)
             if body is None:
                 err().line("No answer is recorded.")
             _show_raw(body or b"")
             return ExitCode.OK
         if index is not None:
-            _step(recording, index)
+            step_in(recording, index)
             # Where a step stands depends on what came before it, and on nothing else.
             upto = tuple(step for step in recording.steps if step.index <= max(index, diff or 0))
             recording = replace(recording, steps=upto)
         if context and index is not None:
-            reader.blob(_step(recording, index).request.body)  # a damaged one is named, not shown as empty
+            reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
         outline = _outline(reader, recording)
         if tool is not None:
             _show_tool_call(recording, outline, *tool, as_json=as_json)
@@ -168,7 +168,7 @@ def _show_recording(recording: Recording, outline: Outline, prices: Prices, *, a
     if as_json:
         print_json(views.recording(recording) | {"outline": understood.outline(outline, costs)})
         return
-    facts = session_facts(recording.session, recording.damage)
+    facts = session_facts(recording.session, recording.damage, recording.surroundings)
     window = _window(outline, prices)
     calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
     spent = spending((one.step, one.reading, costs[one.step.index]) for one in calls)
@@ -223,7 +223,7 @@ def _show_step(
 def _show_tool_call(
     recording: Recording, outline: Outline, index: int, number: int, *, as_json: bool
 ) -> None:
-    _step(recording, index)
+    step_in(recording, index)
     calls = outline.tools_of().get(index, [])
     session = recording.session.id
     found: ToolCall | None = next((call for call in calls if call.number == number), None)
@@ -270,25 +270,10 @@ def _show_context(
 
 
 def _understood(recording: Recording, outline: Outline, index: int) -> Understood:
-    _step(recording, index)
+    step_in(recording, index)
     found = outline.step(index)
     assert found is not None, "an outline has every step of its recording"
     return found
-
-
-def _step(recording: Recording, index: int) -> Step:
-    found = next((step for step in recording.steps if step.index == index), None)
-    if found is not None:
-        return found
-    known = [step.index for step in recording.steps]
-    session = recording.session.id
-    if not known:
-        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {session}")
-    nearest = min(known, key=lambda candidate: abs(candidate - index))
-    raise SessionNotFound(
-        f"Session {session} has no step {index}; it has {len(known)}, from {known[0]} to {known[-1]}.",
-        hint=f"rewind inspect {session}:{nearest}",
-    )
 
 
 def _response_body(reader: SessionReader, step: Step) -> bytes | None:

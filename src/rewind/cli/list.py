@@ -1,6 +1,8 @@
 """``rewind list``: the recorded sessions, newest first."""
 
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import click
 
@@ -10,11 +12,15 @@ from rewind.cli.money import SOME_UNKNOWN
 from rewind.cli.sessions import print_sessions
 from rewind.cli.since import since_option
 from rewind.cli.terminal import Span, Terminal, err, out
+from rewind.cli.wording import plural
 from rewind.errors import EnvironmentProblem, ExitCode, SessionNotFound, UsageError
 from rewind.model.clock import SystemClock
+from rewind.model.ids import SessionId
 from rewind.model.outcome import Outcome
+from rewind.model.session import Session
 from rewind.stats.prices import Prices
 from rewind.store.library import Library
+from rewind.store.totals import Totals
 from rewind.store.wanted import Listed, Wanted
 
 SHOWN = 30
@@ -53,6 +59,8 @@ SHOWN = 30
     metavar="N",
     help=f"Show the N newest (0: all; otherwise {SHOWN}, with --json all)",
 )
+@click.option("--all", "with_probes", is_flag=True, help="Probes of 'bisect --prove', too")
+@click.option("--tree", "as_tree", is_flag=True, help="Show forks under the sessions they come from")
 @json_option
 @common_options
 @click.pass_obj
@@ -65,6 +73,8 @@ def command(
     tags: tuple[str, ...],
     texts: tuple[str, ...],
     limit: int | None,
+    with_probes: bool,
+    as_tree: bool,
     as_json: bool,
 ) -> int:
     """Show the recorded sessions, newest first.
@@ -78,21 +88,36 @@ def command(
       rewind list --status failed --since 7d
       rewind list --name 'refund-*' --model sonnet --tag env=prod
       rewind list --text "refund policy" --limit 0
+      rewind list --tree --name refund
       rewind list --json | jq -r '.sessions[] | select(.cost_usd > 0.1) | .id'
     """
     limit = (0 if as_json else SHOWN) if limit is None else limit
     wanted = _wanted(app, name, model, since, statuses, tags, texts)
+    wanted = replace(wanted, probes=with_probes or as_tree or bool(statuses))
     prices = app.prices
     found = (
-        _newest(app, prices, limit) if limit and wanted.everything else _chosen(app, prices, wanted, limit)
+        _newest(app, prices, wanted, limit)
+        if limit and wanted.everything
+        else _chosen(app, prices, wanted, limit)
     )
+    if as_tree:
+        found = replace(found, rows=[*found.rows, *_ancestors(app, prices, found.rows)])
     if as_json:
         print_json(views.sessions(found.rows))
+        _say_what_is_left_out(err(), found)
         return ExitCode.OK
     if not found.rows:
-        _say_there_is_nothing(err(), app, wanted)
+        if not found.probes:
+            _say_there_is_nothing(err(), app, wanted)
+        _say_what_is_left_out(err(), found)
         return ExitCode.OK
     terminal = out()
+    if as_tree:
+        from rewind.cli.tree import print_tree  # lazily: the table is what is mostly asked for
+
+        print_tree(terminal, found.rows, now=SystemClock().now())
+        _explain(err(), found, limit, prices)
+        return ExitCode.OK
     ids = Library(app.home).ids() if terminal.colour else ()
     print_sessions(terminal, found.rows, now=SystemClock().now(), ids=ids)
     _explain(err(), found, limit, prices)
@@ -129,16 +154,20 @@ def _folders_with(app: App, texts: tuple[str, ...]) -> frozenset[str]:
         return frozenset(index.sessions_with(*texts))
 
 
-def _newest(app: App, prices: Prices, limit: int) -> Listed:
+def _newest(app: App, prices: Prices, wanted: Wanted, limit: int) -> Listed:
     """Straight from the journals: the catalog would take longer to open than this takes."""
     library = Library(app.home)
-    # One more than asked for tells whether there are more.
-    sessions = library.sessions(limit=limit + 1 if limit else None)
-    rows = []
-    for session in sessions[:limit] if limit else sessions:
-        with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
-            rows.append((session, library.totals(session, prices)))
-    return Listed(rows, more=len(sessions) > limit > 0)
+    rows: list[tuple[Session, Totals]] = []
+    probes = 0
+    for session in library.newest():
+        if session.is_probe and not wanted.probes:
+            probes += 1
+        elif limit and len(rows) == limit:
+            return Listed(rows, more=True, probes=probes)
+        else:
+            with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
+                rows.append((session, library.totals(session, prices)))
+    return Listed(rows, probes=probes)
 
 
 def _chosen(app: App, prices: Prices, wanted: Wanted, limit: int) -> Listed:
@@ -153,7 +182,28 @@ def _chosen(app: App, prices: Prices, wanted: Wanted, limit: int) -> Listed:
         # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
         if not wanted.everything:
             raise
-        return _newest(app, prices, limit)
+        return _newest(app, prices, wanted, limit)
+
+
+def _ancestors(
+    app: App, prices: Prices, rows: list[tuple[Session, Totals]]
+) -> Iterator[tuple[Session, Totals]]:
+    """The sessions that the others come from, and that are not among them; those that are gone are left out."""
+    from rewind.cli.tree import parent_of
+
+    library = Library(app.home)
+    there = set(library.ids())
+    seen = {session.id for session, _ in rows}
+    waiting = [session for session, _ in rows]
+    while waiting:
+        parent = parent_of(waiting.pop())
+        if parent is None or parent in seen or parent not in there:
+            continue
+        seen.add(SessionId(parent))
+        with suppress(SessionNotFound):
+            session = library.find(parent)
+            yield session, library.totals(session, prices)
+            waiting.append(session)
 
 
 def _say_there_is_nothing(terminal: Terminal, app: App, wanted: Wanted) -> None:
@@ -165,12 +215,19 @@ def _say_there_is_nothing(terminal: Terminal, app: App, wanted: Wanted) -> None:
         terminal.line(Span("→ rewind list", "dim"))
 
 
+def _say_what_is_left_out(terminal: Terminal, found: Listed) -> None:
+    if found.probes:
+        are = "is" if found.probes == 1 else "are"
+        terminal.line(Span(f"{plural(found.probes, 'probe')} {are} left out: --all, or --tree", "dim"))
+
+
 def _explain(terminal: Terminal, found: Listed, limit: int, prices: Prices) -> None:
     """What the table cannot say itself."""
     if any(totals.unpriced and totals.cost is not None for _, totals in found.rows):
         terminal.line(
             Span(f"{SOME_UNKNOWN} some calls are left out: their price or their tokens are not known", "dim")
         )
+    _say_what_is_left_out(terminal, found)
     if prices.warning:
         terminal.line(Span(prices.warning, "yellow"))
     if found.more:

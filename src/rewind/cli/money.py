@@ -7,7 +7,7 @@ SOME_UNKNOWN = "+"
 
 def dollars(usd: float | None, unpriced: int = 0) -> str:
     """``$0.034``; ``—`` for what is not known; ``$0.034+`` where some calls could not be priced."""
-    if usd is None:
+    if usd is None or (unpriced and not usd):
         return UNKNOWN
     return amount(usd) + (SOME_UNKNOWN if unpriced else "")
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.demo.provider import DemoProvider
@@ -14,8 +15,19 @@ AGENT = (sys.executable, "-m", "rewind.demo.agent", "8821")
 ORDER = "order 8821"
 
 
-def run_demo(home: Path, say: Callable[[str], None]) -> int:
-    """The main job from end to end; 0 when the replay was exact."""
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo left behind."""
+
+    code: ExitCode
+    """0 when the replay was exact."""
+    good: str
+    bad: str
+    """Ids of the two sessions."""
+
+
+def run_demo(home: Path, say: Callable[[str], None]) -> Demo:
+    """Record, record again, and replay: the main job from end to end."""
     with DemoProvider() as provider:
         variables = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001"}
         say(f"A support agent handles {ORDER}. Recording it through the gateway:")
@@ -36,18 +48,8 @@ def run_demo(home: Path, say: Callable[[str], None]) -> int:
     say(_line("good", good))
     say(_line("bad", bad))
     say(f"{asked} calls went to the provider while recording, none in the replay.")
-    say("")
-    say("Try next:")
-    for command in (
-        f"rewind inspect {good.session_id}",
-        f"rewind inspect {bad.session_id}:3",
-        f"rewind replay {bad.session_id} --latency recorded",
-        "rewind list",
-    ):
-        say(f"  {command}")
-    if not worked:
-        return ExitCode.AGENT_FAILED
-    return ExitCode.OK if exact else ExitCode.DIFFERENT
+    code = ExitCode.AGENT_FAILED if not worked else ExitCode.OK if exact else ExitCode.DIFFERENT
+    return Demo(code, good.session_id, bad.session_id)
 
 
 def _record(home: Path, name: str, command: tuple[str, ...], variables: dict[str, str]) -> RecordResult:

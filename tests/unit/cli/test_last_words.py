@@ -9,9 +9,10 @@ from rewind.cli.recorded import print_recorded
 from rewind.cli.replay import NOTHING, exit_code, print_replayed
 from rewind.cli.terminal import Terminal
 from rewind.errors import ExitCode
-from rewind.runs.junction import MissNote
 from rewind.runs.record import RecordResult
 from rewind.runs.replay import ReplayResult
+from rewind.runs.stepping import Stopped
+from rewind.runs.tally import MissNote
 from rewind.stats.spending import Spending
 
 
@@ -128,6 +129,31 @@ def test_an_exact_replay_is_one_line():
             {"exit_code": 3, "recorded_exit_code": None},
             ExitCode.OK,
             "12/12 steps replayed · 0 network calls · output identical",
+        ),
+        (
+            {"played": 4, "output": "beginning", "exit_code": 143, "stopped": Stopped(step=4, before=False)},
+            ExitCode.OK,
+            "4/12 steps replayed · stopped after step 4 as asked · 0 network calls · output identical so far",
+        ),
+        (
+            {"played": 4, "output": "different", "exit_code": 143, "stopped": Stopped(step=5, before=True)},
+            ExitCode.DIFFERENT,
+            "4/12 steps replayed · stopped before step 5 · 0 network calls · output different",
+        ),
+        (
+            {
+                "played": 4,
+                "output": "beginning",
+                "exit_code": 143,
+                "stopped": Stopped(step=5, before=True, interrupted=True),
+            },
+            ExitCode.INTERRUPTED,
+            "4/12 steps replayed · interrupted before step 5 · 0 network calls · output identical so far",
+        ),
+        (
+            {"played": 3, "unasked": 5},
+            ExitCode.MISS,
+            "3/12 steps replayed · 0 network calls · output identical",
         ),
         (
             {

@@ -10,6 +10,8 @@ from shelf import Rewind, Shelf, a_request, an_answer
 
 import rewind as package
 from rewind.errors import ExitCode
+from rewind.model.ids import MatchKey, SessionId
+from rewind.model.session import Lineage
 from rewind.model.step import Reading
 from rewind.model.usage import Usage
 from rewind.store.replays import note_replay
@@ -208,3 +210,49 @@ def test_replays_do_not_disturb_the_list(rewind: Rewind, shelf: Shelf, home: Pat
     shelf.add("7f3a2b9c", b"{}")
     note_replay(home, ts=1_700_000_100.0, session="7f3a2b9c", steps=[1])
     assert ids(rewind) == "7"
+
+
+# Probes
+
+
+def with_probes(shelf: Shelf) -> None:
+    """A run, two probes of it that Rewind ended, and a run that failed."""
+    shelf.add("aaaaaaaa", b"{}", started=1_700_000_000.0)
+    origin = Lineage(session=SessionId("aaaaaaaa"), step=1, key=MatchKey("rw1:x"), probe=True)
+    for at, name in enumerate(("b1b1b1b1", "b2b2b2b2")):
+        shelf.add(name, b"{}", started=1_700_000_100.0 + at, exit_code=143, forked_from=origin)
+    shelf.add("cccccccc", b"{}", started=1_700_000_050.0, exit_code=143)
+
+
+def test_probes_are_left_out_of_the_list_and_that_is_said(rewind: Rewind, shelf: Shelf) -> None:
+    with_probes(shelf)
+    for arguments in ((), ("--limit", "0"), ("--name", "*"), ("--json",)):
+        ran = rewind("list", *arguments)
+        if arguments != ("--name", "*"):
+            assert "cccccccc" in ran.text and "aaaaaaaa" in ran.text
+            assert "2 probes are left out: --all, or --tree" in ran.talk, arguments
+        assert "b1b1b1b1" not in ran.text
+    assert ids(rewind, "--limit", "1") == "c", "they take nobody's place"
+
+
+def test_probes_are_shown_as_what_they_are_where_they_are_asked_for(rewind: Rewind, shelf: Shelf) -> None:
+    with_probes(shelf)
+    assert ids(rewind, "--all") == ids(rewind, "--all", "--limit", "0") == "bbca"
+    assert ids(rewind, "--status", "probe") == "bb"
+    assert ids(rewind, "--status", "failed") == "c"
+    assert ids(rewind, "--tree") == "bbca"
+    for arguments in (("--all",), ("--tree",)):
+        lines = [line for line in rewind("list", *arguments).text.splitlines() if "b1b1b1b1" in line]
+        assert "◇ probe" in lines[0] and "143" not in lines[0]
+    shown = rewind("inspect", "b1b1b1b1").text
+    assert re.search(r"^status +◇ probe$", shown, re.MULTILINE)
+    (told,) = [one for one in rewind("list", "--all", "--json").json()["sessions"] if one["id"] == "b1b1b1b1"]
+    assert (told["outcome"], told["exit_code"], told["forked_from"]["probe"]) == ("probe", 143, True)
+
+
+def test_last_never_means_a_probe(rewind: Rewind, shelf: Shelf) -> None:
+    with_probes(shelf)
+    for name, meant in (("last", "cccccccc"), ("last~1", "aaaaaaaa")):
+        assert rewind("inspect", name, "--json").json()["session"]["id"] == meant
+    assert rewind("inspect", "last~2").code == ExitCode.NOT_FOUND
+    assert rewind("inspect", "b2b2", "--json").json()["session"]["id"] == "b2b2b2b2"

@@ -1,0 +1,109 @@
+"""What the README shows of ``bisect``, ``--prove`` and ``fork`` is what they print for the demo's two runs.
+
+With ``REWIND_WRITE_README=1`` the screens in the README are written anew.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rewind.demo.provider import DemoProvider
+
+pytestmark = pytest.mark.e2e
+
+README = Path(__file__).parents[2] / "README.md"
+IDS = (
+    "7f3a2b9c",
+    "9b2c0d1e",
+    "c51e07aa",
+    "1043aa78",
+    "e11d2b9c",
+    "5c0e8f21",
+    "81aa33e1",
+    "33e1d402",
+    "d402c51e",
+)
+"""As the README calls the runs, in the order in which it tells of them, whatever they were drawn as."""
+TIME = "2026-11-16 09:14 UTC"
+COMMANDS = (
+    "rewind bisect refund-good refund-bad",
+    "rewind bisect refund-good refund-bad --prove",
+    "rewind fork refund-bad:3 --set system=@refund-good:3",
+)
+
+
+class Readme:
+    """The demo's two runs, recorded while its provider is there, and what commands say of them."""
+
+    def __init__(self, folder: Path, provider: DemoProvider) -> None:
+        self._folder = folder
+        self._env = os.environ | {
+            "COLUMNS": "110",
+            "REWIND_HOME": str(folder / "store"),
+            "NO_COLOR": "1",
+            "PYTHONIOENCODING": "utf-8",
+            "ANTHROPIC_BASE_URL": provider.url,
+            "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001",
+        }
+        (folder / "pyproject.toml").write_text(
+            "[tool.rewind.prices.claude-sonnet-4-6]\ninput = 3.0\noutput = 15.0\n"
+        )
+        agent = [sys.executable, "-m", "rewind.demo.agent", "8821"]
+        for name, more in (("refund-good", []), ("refund-bad", ["--strict"])):
+            self.said("record", "--name", name, *agent, *more)
+
+    def said(self, *arguments: str) -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "rewind", *arguments],
+            cwd=self._folder,
+            env=self._env,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done.stderr.decode()
+        return done.stdout.decode(), done.stderr.decode()
+
+    def screens(self) -> Iterator[tuple[str, str]]:
+        """Each command of the README, with what follows it there."""
+        told: dict[str, str] = {}
+        for command in COMMANDS:
+            data, talk = self.said(*command.split()[1:])
+            if "--prove" in command:
+                data = "…\n" + data[data.index("✓ Proven") :]
+                talk = ""
+            elif "fork" in command:
+                data = "… the agent's own output …\n"
+            yield command, self._as_told(data + ("\n" if "bisect" in command and talk else "") + talk, told)
+
+    @staticmethod
+    def _as_told(shown: str, told: dict[str, str]) -> str:
+        for drawn in re.findall(r"\b[0-9a-f]{8}\b", shown):
+            told.setdefault(drawn, IDS[len(told)])
+        for drawn, name in told.items():
+            shown = shown.replace(drawn, name)
+        shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", TIME, shown)
+        shown = re.sub(r"\d\d:\d\d UTC", TIME[-9:], shown)
+        shown = re.sub(r"\b\d+\.\d s\b", "0.9 s", shown)
+        return re.sub(r"python 3\.\d+", "python 3.11", shown)
+
+
+def test_the_readme_shows_the_screens_as_they_are(tmp_path: Path) -> None:
+    readme = README.read_text()
+    with DemoProvider() as provider:
+        for command, shown in Readme(tmp_path, provider).screens():
+            lines = [f"$ {command}", *shown.rstrip().splitlines()]
+            block = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+            start = readme.index(f"    $ {command}\n")
+            end = start + len(re.match(r"(?:(?:    .*)?\n)+", readme[start:])[0])  # type: ignore[index]
+            written = readme[start:end]
+            if os.environ.get("REWIND_WRITE_README"):
+                readme = readme[:start] + block + "\n" + readme[end:]
+            else:
+                assert written == block + "\n"
+    if os.environ.get("REWIND_WRITE_README"):
+        README.write_text(readme)

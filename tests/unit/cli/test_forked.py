@@ -1,0 +1,145 @@
+"""What ``rewind fork`` says: its last lines, samples side by side, and its exit code."""
+
+import io
+from typing import Any
+
+import pytest
+
+from rewind.cli.fork import exit_code
+from rewind.cli.forked import print_forked, print_samples, step_spans
+from rewind.cli.terminal import Terminal
+from rewind.errors import ExitCode
+from rewind.model.ids import MatchKey, SessionId
+from rewind.model.session import Lineage
+from rewind.model.step import Reading, Step
+from rewind.runs.fork import ForkResult
+from rewind.runs.tally import MissNote
+from rewind.stats.spending import Spending
+from unit.store.making import request, response
+
+
+def step(index: int, text: str = "fine", said: str | None = None) -> Step:
+    return Step(request=request(index), response=response(reading=Reading(text=text, said=said)))
+
+
+def result(**changes: Any) -> ForkResult:
+    fields: dict[str, Any] = {
+        "session_id": "e11d2b9c",
+        "lineage": Lineage(session=SessionId("7f3a2b9c"), step=4, key=MatchKey("rw1:x")),
+        "reused": (step(1), step(2), step(3)),
+        "drifted": (),
+        "live": (step(4), step(5)),
+        "answer": step(4),
+        "exit_code": 0,
+        "misses": (),
+        "unasked": None,
+        "stopped": None,
+        "spent": Spending(usd=0.006),
+        "tokens": 1200,
+        "seconds": 2.0,
+        "remarks": (),
+        "broken": None,
+    }
+    return ForkResult(**(fields | changes))
+
+
+def said(**changes: Any) -> list[str]:
+    stream = io.StringIO()
+    print_forked(Terminal(stream), result(**changes))
+    return stream.getvalue().splitlines()
+
+
+def test_a_good_fork_is_two_lines() -> None:
+    assert said() == [
+        "steps 1–3 from the recording ($0) · 2 live ($0.006) · → e11d2b9c",
+        "→ rewind diff 7f3a2b9c e11d2b9c · rewind inspect e11d2b9c",
+    ]
+
+
+def test_what_a_fork_reuses_may_be_one_step_or_none_and_what_it_spends_unknown() -> None:
+    assert said(reused=(step(1),), live=(), spent=Spending())[0] == (
+        "step 1 from the recording ($0) · 0 live · → e11d2b9c"
+    )
+    assert said(reused=(), spent=Spending(unpriced=2))[0] == (
+        "nothing from the recording ($0) · 2 live (—) · → e11d2b9c"
+    )
+
+
+def test_what_went_wrong_comes_first() -> None:
+    lines = said(
+        misses=(MissNote(reason="r", report="Never recorded."),),
+        remarks=("this run: was stopped: enough",),
+        unasked="Step 4 was never asked.",
+        broken="disk full",
+        exit_code=3,
+    )
+    assert lines[:5] == [
+        "miss: Never recorded.",
+        "this run: was stopped: enough",
+        "Step 4 was never asked.",
+        "rewind: the new session is not complete: disk full",
+        "The agent ended with exit code 3.",
+    ]
+
+
+def test_steps_are_written_as_spans() -> None:
+    assert step_spans([3, 1, 2, 5, 7, 8]) == "1–3, 5, 7–8"
+    assert step_spans([]) == ""
+
+
+def test_samples_are_counted_by_what_they_say() -> None:
+    samples = [
+        result(answer=step(4, "Yes.", "ra1:a")),
+        result(answer=step(4, "Yes!", "ra1:a"), exit_code=3),
+        result(answer=step(4, "No.", "ra1:b"), stopped="the limit"),
+        result(answer=None, unasked="never", live=()),
+    ]
+    stream = io.StringIO()
+    print_samples(Terminal(stream, width=100), samples, 6, "no money")
+    lines = stream.getvalue().splitlines()
+    assert [line.split("  ")[2].strip() for line in lines[2:6]] == [
+        "✓ ok",
+        "✗ exit 3",
+        "◐ stopped",
+        "✗ not asked",
+    ]
+    assert lines[6:] == [
+        "2 samples not started: no money",
+        "4 of 6 samples were run; step 4 was answered 3 times, in 2 ways:",
+        "  2 × Yes.",
+        "  1 × No.",
+    ]
+
+
+def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> None:
+    def told(*samples: ForkResult) -> list[str]:
+        stream = io.StringIO()
+        print_samples(Terminal(stream, width=100), samples, 3, None)
+        return stream.getvalue().splitlines()[len(samples) + 2 :]
+
+    interrupted = result(answer=None, unasked="never", live=(), exit_code=130)
+    assert told(interrupted) == [
+        "1 of 3 samples was run; step 4 was not answered.",
+    ]
+    assert told(result(answer=step(4, "Yes.")), interrupted) == [
+        "2 of 3 samples were run; step 4 was answered once:",
+        "  1 × Yes.",
+    ]
+    unanswered = result(answer=Step(request=request(4), response=None), exit_code=130)
+    assert told(unanswered)[0] == "1 of 3 samples was run; step 4 was not answered."
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, ExitCode.OK),
+        ({"exit_code": 3}, ExitCode.AGENT_FAILED),
+        ({"stopped": "the limit"}, ExitCode.AGENT_FAILED),
+        ({"broken": "disk full"}, ExitCode.ENVIRONMENT),
+        ({"unasked": "never", "exit_code": 3}, ExitCode.MISS),
+        ({"misses": (MissNote(reason="r", report=""),)}, ExitCode.MISS),
+        ({"exit_code": 130, "unasked": "never"}, ExitCode.INTERRUPTED),
+    ],
+)
+def test_the_exit_code_tells_what_matters_most(changes: dict[str, Any], code: ExitCode) -> None:
+    assert exit_code(result(**changes)) is code
