@@ -17,6 +17,7 @@ from rewind.cli.terminal import Span, err, out
 from rewind.cli.upstream import upstream_from, upstream_options
 from rewind.compare.divergence import Finding, bisect
 from rewind.compare.many import part
+from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
 from rewind.store.library import Library, split_step
 from rewind.views import bisecting as views
@@ -85,6 +86,7 @@ def command(
     samples: int,
     max_calls: int,
     max_cost: float | None,
+    allow_drift: bool,
     connect_to: tuple[str, ...],
     upstream_ca: str | None,
     upstream_proxy: str | None,
@@ -131,6 +133,7 @@ def command(
                 samples=samples,
                 most_calls=max_calls,
                 max_cost=max_cost,
+                allow_drift=allow_drift,
                 upstream=upstream,
                 ignore=settings.ignore,
             )
@@ -196,11 +199,13 @@ def show_pair(
         first = since_when(app.home, found.causes[0], good, bad) if found.causes else None
         since = "" if first is None else since_text(first, good, bad)
         print_finding(out(), found, good, bad, since=since, code=code_text(good, bad))
+        proven: tuple[Edit, ...] | None = None
         if probing is not None and found.diverges:
             err().line()
             proof = probing.prove(app, found, bad.session, lambda trial: print_trial(err(), trial))
             print_proof(out(), proof)
-        for line in next_moves(found, good.id, bad.id, proven=probing is not None) if hints else ():
+            proven = proof.proven[0].edits if proof.proven else ()
+        for line in next_moves(found, good.id, bad.id, proven) if hints else ():
             err().line(Span(line, "dim"))
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
 

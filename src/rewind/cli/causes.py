@@ -74,10 +74,22 @@ def _evidence(cause: Cause) -> Iterator[Line]:
 
 
 def _brief(evidence: Sequence[Line]) -> list[Line]:
-    """The first line with a change in it, and of that as much as is read at a glance."""
-    line = next((line for line in evidence if any(span.style in ("red", "green") for span in line)), None)
-    if line is None:
+    """The first line with a change in it, with the one below where what went and what came stand apart; of each as
+    much as is read at a glance."""
+    changed = [line for line in evidence if _styles(line) & {"red", "green"}]
+    if not changed:
         return list(evidence[:1])
+    apart = len(changed) > 1 and _styles(changed[0]) | _styles(changed[1]) >= {"red", "green"} > _styles(
+        changed[0]
+    )
+    return [_start(line) for line in changed[: 2 if apart else 1]]
+
+
+def _styles(line: Line) -> set[str]:
+    return {span.style for span in line} & {"red", "green"}
+
+
+def _start(line: Line) -> Line:
     spans: list[Span] = []
     room = _BRIEF
     for span in line:
@@ -85,7 +97,7 @@ def _brief(evidence: Sequence[Line]) -> list[Line]:
         room -= len(span.text)
         if room <= 0:
             break
-    return [tuple(spans)]
+    return tuple(spans)
 
 
 def _length(lines: Sequence[Line]) -> int:

@@ -46,6 +46,11 @@ def probing_options(function: Command) -> Command:
         click.option(
             "--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"
         ),
+        click.option(
+            "--allow-drift",
+            is_flag=True,
+            help="With --prove: accept a changed request at the same place before the step",
+        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -59,6 +64,7 @@ class Probing:
     samples: int
     most_calls: int
     max_cost: float | None
+    allow_drift: bool
     upstream: UpstreamOptions
     ignore: tuple[str, ...]
 
@@ -74,6 +80,7 @@ class Probing:
             session=bad,
             step=found.step[1] or 0,
             home=app.home,
+            allow_drift=self.allow_drift,
             upstream=self.upstream,
             ignore=self.ignore,
             pricing=prices,

@@ -47,8 +47,12 @@ def _verdict(proof: "Proof") -> tuple[str, str, str]:
     if proof.proven:
         what = " and ".join(trial.what for trial in proof.proven)
         return "✓", f"Proven: {what}", "green"
-    if not proof.trials:
-        return "?", "Nothing could be put back: asked again, the bad run came out as it did", "yellow"
+    if all(trial.refused is not None for trial in proof.trials):
+        return (
+            "?",
+            f"Nothing could be put back. Asked again, the bad run came out {_came_out(proof.control)}",
+            "yellow",
+        )
     return "✗", "Not proven: no suspect turned the outcome", "red"
 
 

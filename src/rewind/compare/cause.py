@@ -77,9 +77,10 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
         return _ranked([*_causes_of_path(comparison, row)])
     relation = comparison.relation(row)
     found = [*_at(comparison, row, relation), *_before(comparison, row)]
-    perhaps = [*_perhaps_facts(comparison, row)]
+    perhaps = [*_noise(comparison, row, may_be_fact=True)]
     if not found and not perhaps:
-        return (_sampling(comparison, row),)
+        # The last that can be suspected: what is noise as a rule.
+        return (_sampling(comparison, row), *_ranked([*_noise(comparison, row, may_be_fact=False)]))
     return (*_ranked(found), *_ranked(perhaps))
 
 
@@ -157,14 +158,14 @@ def _tries(row: Row) -> str:
     return f"tries: {good} in the good run, {bad} in the bad one" if max(good, bad) > 1 else ""
 
 
-def _perhaps_facts(comparison: Comparison, row: Row) -> Iterator[Cause]:
-    """A day was noise as long as the answers agreed. Now that they part it may be why; told last."""
+def _noise(comparison: Comparison, row: Row, *, may_be_fact: bool) -> Iterator[Cause]:
+    """What was noise as long as the answers agreed. Now that they part it may be why."""
     for place in [*comparison.earlier(row), row]:
         for aspect, kind in _OF_ASPECT.items():
             told = tuple(
                 one
                 for one in comparison.differences(place)
-                if one.aspect is aspect and one.noise is not None and one.noise.may_be_fact
+                if one.aspect is aspect and one.noise is not None and one.noise.may_be_fact is may_be_fact
             )
             if told:
                 kinds = " and ".join(dict.fromkeys(str(one.noise) for one in told))

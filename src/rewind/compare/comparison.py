@@ -8,7 +8,7 @@ go on from calls that belong together, the step adds nothing to what is known al
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -24,12 +24,16 @@ from rewind.compare.delta import (
     text_differences,
     tool_differences,
 )
+from rewind.compare.noise import values
 from rewind.compare.run import Move, Run
 from rewind.compare.turn import history_differences, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
 from rewind.model.message import Answered, Asked, Message, Thinking
 from rewind.model.step import Ending
+
+_DRAWN = ("an id",)
+"""What providers and frameworks draw, and no model chooses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +168,18 @@ class Comparison:
         if a.failed != b.failed or (a.failed and status_of(a) != status_of(b)):
             yield Difference(aspect=Aspect.STATUS, place="status", before=status_of(a), after=status_of(b))
         if a.said != b.said:
-            yield from self._once(
-                ("answer", a.index, b.index),
-                lambda: answer_differences(self.a.answered(a.index), self.b.answered(b.index)),
-            )
+            yield from self._once(("answer", a.index, b.index), lambda: self._answers(a, b))
+
+    def _answers(self, a: Move, b: Move) -> Iterator[Difference]:
+        """A time that a tool is called with is noise where the model has it from its question; else it chose it."""
+        for found in answer_differences(self.a.answered(a.index), self.b.answered(b.index)):
+            chosen = found.aspect is Aspect.CALLS and found.noise is not None and found.noise.names != _DRAWN
+            yield replace(found, noise=None) if chosen and not self._was_told(found, a, b) else found
+
+    def _was_told(self, found: Difference, a: Move, b: Move) -> bool:
+        old, new = values(found.before or ""), values(found.after or "")
+        heard_by_a, heard_by_b = (_heard(run, move) for run, move in ((self.a, a), (self.b, b)))
+        return all(one in heard_by_a for one in old - new) and all(one in heard_by_b for one in new - old)
 
     def _once(self, key: Hashable, find: Callable[[], Iterable[Difference]]) -> tuple[Difference, ...]:
         """Prompts, tools and parameters stand in every call: each pair of values is compared once."""
@@ -227,6 +239,13 @@ class Comparison:
     @cached_property
     def _b_moves(self) -> dict[int, Move]:
         return {move.index: move for move in self.b.moves}
+
+
+def _heard(run: Run, move: Move) -> str:
+    """All that the model was told."""
+    asked = run.asked(move.index)
+    messages = (*run.held(move), *asked.messages)
+    return "\n".join((parts_text(asked.system), *(parts_text(message.parts) for message in messages)))
 
 
 def _both(row: Row) -> tuple[Move, Move]:

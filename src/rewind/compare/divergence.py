@@ -156,10 +156,19 @@ class _Search:
                 yield row
 
     def _is_beside(self, row: Row) -> bool:
-        """Whether the move was made while another was under way."""
+        """Whether it belongs to a conversation that began while another move was under way, and that asks for no tool:
+        what tools do is done, whoever reads the answer."""
         (move,) = row.moves
-        under_way = self._under_way_in_a if row.a is not None else self._under_way_in_b
-        return under_way.beside(move)
+        run, under_way = (
+            (self._comparison.a, self._under_way_in_a)
+            if row.a is not None
+            else (self._comparison.b, self._under_way_in_b)
+        )
+        lane = run.thread(move.thread) or [move]
+        if not under_way.beside(lane[0]):
+            return False
+        answers = (run.answered(one.index) for one in lane if one.sketch is not None)
+        return not any(answer.tool_uses for answer in answers if answer is not None)
 
     @cached_property
     def _under_way_in_a(self) -> "_UnderWay":

@@ -187,7 +187,10 @@ def _history(asked: Asked) -> str:
 
 _VALUES: dict[CauseKind, tuple[frozenset[Aspect], _Value]] = {
     CauseKind.MODEL: (frozenset({Aspect.MODEL}), lambda move, _: move.model_asked),
-    CauseKind.SNAPSHOT: (frozenset({Aspect.SNAPSHOT}), lambda move, _: move.model_answered),
+    CauseKind.SNAPSHOT: (
+        frozenset({Aspect.SNAPSHOT}),
+        lambda move, _: None if move.failed else move.model_answered,
+    ),
     CauseKind.SYSTEM: (frozenset({Aspect.SYSTEM}), _in_request(lambda asked: parts_text(asked.system))),
     CauseKind.TOOLS: (
         frozenset({Aspect.TOOLS}),

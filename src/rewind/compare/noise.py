@@ -1,9 +1,9 @@
 """Ids and times in texts: what differs between any two runs and means nothing.
 
 A row names one form. Numbers are no noise, nor are names that merely contain digits: an order number or a balance is
-what a run may turn on. A day alone, or a time of day alone, is both: a prompt that says what day it is changes every
-day, and a delivery date decides about a refund. In what is asked it counts as noise as long as the answers agree; in
-an answer it counts as part of the answer. See ``may_be_fact``.
+what a run may turn on. A day alone, a time of day alone, or a number of seconds is both: a prompt that says what day it
+is changes every day, and a delivery date decides about a refund. In what is asked it counts as noise as long as the
+answers agree; in an answer it counts as part of the answer. See ``may_be_fact``.
 """
 
 import re
@@ -45,7 +45,11 @@ FORMS = (
     Form("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}")),
     Form("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}")),
     Form("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True),
-    Form("a time", re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6})?(?![\d.])")),
+    Form(
+        "a time",
+        re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?(?![\d.])"),
+        may_be_fact=True,
+    ),
     Form("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True),
     Form("a date", re.compile(_DAY), may_be_fact=True),
     Form("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True),
@@ -83,6 +87,15 @@ def only_noise(before: str, after: str) -> Noise | None:
         if before == after:
             return Noise(tuple(names), may_be_fact)
     return None
+
+
+def values(text: str) -> frozenset[str]:
+    """Every id and time in a text."""
+    found: set[str] = set()
+    for form in FORMS:
+        found.update(match[0] for match in form.pattern.finditer(text))
+        text = form.pattern.sub("\0", text)
+    return frozenset(found)
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.divergence import Finding
 from rewind.compare.run import Move, Run
-from rewind.conversation.context import Fate
+from rewind.conversation.context import Fate, parts_text
 from rewind.edit.body import opened
 from rewind.edit.dialects.catalogue import dialect_of
 from rewind.edit.edits import (
@@ -112,18 +112,33 @@ def _in_messages(finding: Finding, cause: Cause, good: Move, bad: Move, origin: 
     there, here = _written(finding.comparison.a, good), _written(finding.comparison.b, bad)
     if there is None or here is None:
         return
-    asked = finding.comparison.a.asked(good.index).messages
-    counts = {len(there.prompt), len(here.prompt), len(there.messages) - len(asked)}
-    one_to_one = len(there.messages) == len(here.messages) and len(counts) == 1
-    places = [_PLACE.fullmatch(one.place) for one in cause.differences if one.fate is not Fate.REORDERED]
-    if one_to_one and places and all(places) and cause.since is finding.at:
-        for number in dict.fromkeys(int(place[1]) for place in places if place is not None):
-            yield SetMessage(len(there.prompt) + number, origin)
+    numbers = list(_numbers(cause, there, here))
+    alone = sum(one.kind in _SAID for one in finding.causes) == 1
+    if numbers:
+        yield from (SetMessage(number, origin) for number in dict.fromkeys(numbers))
+    elif not alone:
+        return  # with the whole conversation the other cause would be put right, too
     elif there.prompt == here.prompt:
         yield SetParameter((here.name,), origin)
     else:
         messages = [*here.prompt, *there.messages[len(there.prompt) :]]
         yield SetParameter((here.name,), Literal(json.dumps(messages, ensure_ascii=False)))
+
+
+def _numbers(cause: Cause, there: "_Written", here: "_Written") -> Iterator[int]:
+    """Where the messages stand that differ; nothing unless each of them is found in the same place of both lists."""
+    found = []
+    for one in cause.differences:
+        place = _PLACE.fullmatch(one.place)
+        number = len(here.prompt) + int(place[1]) if place is not None else -1
+        if one.before is None or one.after is None or one.fate is Fate.REORDERED:
+            return
+        if len(there.prompt) != len(here.prompt) or not 0 <= number < min(len(there.texts), len(here.texts)):
+            return
+        if one.before not in there.texts[number] or one.after not in here.texts[number]:
+            return
+        found.append(number)
+    yield from found
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +150,8 @@ class _Written:
     messages: list[Any]
     prompt: list[Any]
     """The instructions that some APIs keep among the messages, before all others."""
+    texts: list[str]
+    """Of each message."""
 
 
 def _written(run: Run, move: Move) -> _Written | None:
@@ -143,8 +160,10 @@ def _written(run: Run, move: Move) -> _Written | None:
         document = opened(request).document
         dialect = dialect_of(request.head, document)
         messages = dialect.turns(document)
-        prompt = takewhile(lambda turn: dialect.message(turn).role is Role.SYSTEM, messages)
+        read = [dialect.message(turn) for turn in messages]
+        prompt = len(list(takewhile(lambda message: message.role is Role.SYSTEM, read)))
         name = next((name for name, value in document.items() if messages and value == messages), None)
-        return None if name is None else _Written(name, messages, list(prompt))
+        texts = [parts_text(message.parts) for message in read]
+        return None if name is None else _Written(name, messages, messages[:prompt], texts)
     except CannotEdit:
         return None

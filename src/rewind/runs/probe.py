@@ -133,23 +133,30 @@ class _Prover:
                 "There is no step that both runs made and where they part: nothing can be put back.",
                 hint="rewind diff shows all that differs",
             )
+        if not self._options.finding.answers_part:
+            raise NothingToProve(
+                "Both runs do the same: there is no outcome that putting something back could turn.",
+                hint="rewind diff shows all that differs",
+            )
         found = remedies(self._options.finding)
         try:
             control = self._try("nothing, as a control", ())
         except _Stopped as stop:
-            raise NothingToProve(f"Not even a control could be asked: {stop}.") from stop
+            raise NothingToProve(f"The control could not be asked to its end: {stop}.") from stop
         trials: list[Trial] = []
         stopped, together, least = None, False, None
         try:
             # What was tried before a stop stays in the list.
             trials.extend(self._put_back(one) for one in found)
-            if len(found) > 1 and not any(trial.turned for trial in trials):
-                trials.append(self._try("all of them together", tuple(chain(*(one.edits for one in found)))))
+            tried = [trial for trial in trials if trial.refused is None]
+            if len(tried) > 1 and not any(trial.turned for trial in tried):
+                edits = tuple(chain(*(trial.edits for trial in tried)))
+                trials.append(self._try("all of them together", edits))
                 together = True
         except _Stopped as stop:
             stopped = str(stop)
         prompt_turns_it = any(trial.kind is CauseKind.SYSTEM and trial.turned for trial in trials)
-        if prompt_turns_it and not control.turned and stopped is None:
+        if prompt_turns_it and not control.like_good and stopped is None:
             least, stopped = self._narrowed()
         return Proof(
             control=control,

@@ -280,8 +280,34 @@ def test_times_in_a_prompt_are_noise() -> None:
     finding = found(good(**at("2026-11-15T09:14:02Z")), good(**at("2026-11-16T10:00:00Z")))
     assert not finding.diverges
     parted = found(good(**at("2026-11-15T09:14:02Z")), refusing(**at("2026-11-16T10:00:00Z")))
-    assert kinds(parted) == [CauseKind.SAMPLING]
+    # It is suspected last of all, and not ruled out.
+    assert kinds(parted) == [CauseKind.SAMPLING, CauseKind.SYSTEM]
+    assert parted.causes[1].evidence == "nothing but a time differs"
+    assert CauseKind.SYSTEM not in {one.kind for one in parted.ruled_out}
     assert Aspect.SYSTEM in parted.comparison.relation(parted.before[0]).noise
+
+
+def booking(at: str, told: str) -> Tape:
+    tape = Tape()
+    one = Chat(tape).user(f"Book it. {told}").says("", [("book", {"at": at})])
+    one.results("booked").says("Done.")
+    return tape
+
+
+def test_a_time_that_the_model_was_told_is_noise_in_its_answer_and_one_that_it_chose_is_not() -> None:
+    first, second = "2026-11-20T10:00:00Z", "2027-03-21T15:30:00Z"
+    assert not found(booking(first, f"It is {first}."), booking(second, f"It is {second}.")).diverges
+    chosen = found(booking(first, ""), booking(second, ""))
+    assert chosen.step == (1, 1) and kinds(chosen) == [CauseKind.SAMPLING]
+
+
+def test_a_parallel_conversation_that_uses_tools_is_no_mere_aside() -> None:
+    tape = good()
+    other = Chat(tape, system="You refund.", prefix="toolu_c").user("Refund order 1.")
+    began = tape.steps[0][0].request.ts
+    other.says("", [REFUND], at=began + 1).results("{}").says("Done.", at=began + 2)
+    finding = found(good(), tape)
+    assert finding.diverges and CauseKind.PATH in kinds(finding)
 
 
 def test_a_date_is_suspected_once_the_answers_part_and_nothing_else_differs() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.compare.noise import folded, only_noise
+from rewind.compare.noise import folded, only_noise, values
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,6 @@ from rewind.compare.noise import folded, only_noise
         ("at 2026-11-15T09:14:02.123Z now", "at 2026-11-16T10:00:00Z now", "a time"),
         ("at 2026-11-15 09:14:02 now", "at 2026-11-16 10:00:00 now", "a time"),
         ("Sun, 15 Nov 2026 09:14:02 GMT", "Mon, 16 Nov 2026 10:00:00 GMT", "a time"),
-        ("created 1763197200", "created 1763283600", "a time"),
-        ("created 1763197200123", "created 1763283600456", "a time"),
     ],
 )
 def test_ids_and_times_are_noise(before: str, after: str, name: str) -> None:
@@ -36,6 +34,24 @@ def test_ids_and_times_are_noise(before: str, after: str, name: str) -> None:
 def test_a_date_is_noise_that_may_be_a_fact(before: str, after: str) -> None:
     noise = only_noise(before, after)
     assert noise is not None and noise.may_be_fact and str(noise) == "a date"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("1763197200", "1763283600"),
+        ("1763197200123", "1763283600456"),
+        ("1763197200" + "1" * 9, "1763283600" + "2" * 9),
+    ],
+)
+def test_a_number_of_seconds_is_noise_that_may_be_a_fact(before: str, after: str) -> None:
+    noise = only_noise(f"at {before}", f"at {after}")
+    assert noise is not None and noise.may_be_fact and str(noise) == "a time"
+
+
+def test_every_id_and_time_of_a_text_is_found() -> None:
+    text = "run 123e4567-e89b-12d3-a456-426614174000 at 2026-11-15T09:14:02Z for order 8821"
+    assert values(text) == {"123e4567-e89b-12d3-a456-426614174000", "2026-11-15T09:14:02Z"}
 
 
 def test_a_time_of_day_is_noise_that_may_be_a_fact() -> None:
