@@ -14,7 +14,6 @@ from itertools import takewhile
 
 from rewind.compare.align import Alignment, Row, align
 from rewind.compare.delta import (
-    REQUEST,
     Aspect,
     Difference,
     answer_differences,
@@ -53,10 +52,6 @@ class Relation:
     @property
     def answers_alike(self) -> bool:
         return not self.changed & {Aspect.ANSWER, Aspect.CALLS, Aspect.STATUS}
-
-    @property
-    def requests_alike(self) -> bool:
-        return not self.changed & REQUEST
 
     @property
     def alike(self) -> bool:

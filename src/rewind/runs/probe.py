@@ -93,8 +93,6 @@ class Proof:
 
     control: Trial
     trials: tuple[Trial, ...] = ()
-    together: bool = False
-    """Whether the last trial put back all suspects at once."""
     smallest: Smallest | None = None
     live_calls: int = 0
     spent: Spending = field(default_factory=Spending)
@@ -144,7 +142,7 @@ class _Prover:
         except _Stopped as stop:
             raise NothingToProve(f"The control could not be asked to its end: {stop}.") from stop
         trials: list[Trial] = []
-        stopped, together, least = None, False, None
+        stopped, least = None, None
         try:
             # What was tried before a stop stays in the list.
             trials.extend(self._put_back(one) for one in found)
@@ -152,7 +150,6 @@ class _Prover:
             if len(tried) > 1 and not any(trial.turned for trial in tried):
                 edits = tuple(chain(*(trial.edits for trial in tried)))
                 trials.append(self._try("all of them together", edits))
-                together = True
         except _Stopped as stop:
             stopped = str(stop)
         prompt_turns_it = any(trial.kind is CauseKind.SYSTEM and trial.turned for trial in trials)
@@ -161,7 +158,6 @@ class _Prover:
         return Proof(
             control=control,
             trials=tuple(trials),
-            together=together,
             smallest=least,
             live_calls=self._calls,
             spent=_sum(self._spent),
