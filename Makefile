@@ -4,8 +4,10 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 NODE ?= yes
+MITMPROXY ?= yes
 
 BIN := $(VENV)/bin
+MITM := .venv-mitmproxy
 CLIENTS := tests/support/node
 
 .DEFAULT_GOAL := help
@@ -21,8 +23,8 @@ help:
 demo: $(VENV)/.ready
 	@$(BIN)/rewind demo
 
-test: lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json)
-	$(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
+test: lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json) $(if $(filter yes,$(MITMPROXY)),$(MITM)/.ready)
+	$(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(if $(filter yes,$(MITMPROXY)),REWIND_TESTS_NEED_MITMPROXY=1) $(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
 
 check: lint
 	$(BIN)/pytest -q -n $(WORKERS) -m "not e2e and not traffic and not torture" tests/unit tests/property
@@ -37,7 +39,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) $(CLIENTS)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MITM) $(CLIENTS)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Rewind needs Python 3.11 or newer, and there is no $(PYTHON)." >&2; exit 1; }
@@ -51,6 +53,14 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 
 $(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# mitmproxy cannot live beside current SDKs (ADR 0001), so the tests that read its files have an environment of its
+# own, with Rewind beside it. It comes first: resolved together, pip would go back to a mitmproxy of years ago.
+$(MITM)/.ready: pyproject.toml | $(BIN)/python
+	@test -x $(MITM)/bin/python || $(PYTHON) -m venv $(MITM) || { rm -rf $(MITM); exit 1; }
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check 'mitmproxy>=11'
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -e .
 	@touch $@
 
 # The lock file names no registry, so npm takes the one this machine is set up for.

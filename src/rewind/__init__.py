@@ -1,15 +1,42 @@
 """Rewind: record an agent's run at the HTTP layer, replay it offline, find the step that broke."""
 
-from rewind.errors import RewindError
 from rewind.version import __version__
 
 TYPE_CHECKING = False  # typing's own would have to be imported, and importing rewind stays cheap
 if TYPE_CHECKING:
     from os import PathLike
 
+    from rewind.errors import RewindError
     from rewind.runs.messages import Messages
+    from rewind.trace.recorder import Trace
+    from rewind.trace.replaying import Replayed
 
-__all__ = ["RewindError", "__version__", "messages"]
+__all__ = [
+    "RewindError",
+    "Trace",
+    "__version__",
+    "messages",
+    "replay",
+]
+
+_LATER = {
+    "RewindError": "rewind.errors",
+    "Trace": "rewind.trace.recorder",
+}
+"""What is loaded when it is first asked for, and from where."""
+
+if not TYPE_CHECKING:  # a type checker would believe that every name is there
+
+    def __getattr__(name):
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
+
+    def __dir__():
+        return sorted({*globals(), *_LATER})
 
 
 def messages(
@@ -32,3 +59,30 @@ def messages(
 
     found = read_settings({"home": None if home is None else os.fspath(home)}).home
     return Messages(conversation(found, ref, upto=upto, thread=thread, api=as_))
+
+
+def replay(
+    path: "str | PathLike[str]", n: int | None = None, as_: str | None = None, *, run: str | None = None
+) -> "Replayed | Messages":
+    """The message list of the first ``n`` entries of a trace (default: all), ready for a fresh call.
+
+    ``n`` counts lines, as ``head -n`` does. ``as_`` is ``openai``, ``responses``, ``anthropic`` or ``gemini`` (default:
+    the API that the trace speaks). Of several runs in the file, ``run`` names one (default: the last). What is no trace
+    but a session, or a cassette, is told as ``messages`` tells it, and ``n`` is then a step. Raises RewindError.
+    """
+    import os
+
+    name = os.fsdecode(path)
+    is_file = os.path.isfile(name)  # noqa: PTH113  pathlib is not needed for this
+    if not is_file and os.sep not in name and not name.endswith(".jsonl"):
+        return messages(name, upto=n, as_=as_)
+    if name.endswith((".rw", ".rw.zst")):
+        return messages(name, upto=n, as_=as_)
+    from rewind.trace.replaying import replay_trace
+
+    told, conversation = replay_trace(name, n, run)
+    if as_ is None or as_ == told.api:
+        return told
+    from rewind.store.traces_retelling import retold_as
+
+    return retold_as(told, conversation, as_)

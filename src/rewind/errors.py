@@ -66,5 +66,32 @@ class DamagedStore(RewindError):
     """Bytes on disk are not the bytes we wrote."""
 
 
+class BadCassette(RewindError):
+    """A file that is not, or not any more, what it says it is; nothing of it is used."""
+
+
 class NewerStore(RewindError):
     """Written by a newer Rewind than this one."""
+
+
+class ReplayMiss(RewindError):
+    """A replay in this process was asked what its recording cannot answer; the message tells what differs."""
+
+    exit_code = ExitCode.MISS
+
+
+class ToolFailed(RewindError):
+    """A recorded tool call had raised an exception whose own type cannot be raised here."""
+
+    exit_code = ExitCode.AGENT_FAILED
+
+    def __init__(self, tool: str, type_name: str, text: str) -> None:
+        super().__init__(f"The tool {tool!r} had failed when it was recorded: {type_name}: {text}")
+        self.tool = tool
+        self.type_name = type_name
+        """The full name of the exception's class."""
+        self.text = text
+
+
+class ResultLost(RewindError):
+    """A recorded tool result that cannot be given back as what it was."""

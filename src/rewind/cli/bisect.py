@@ -19,30 +19,36 @@ from rewind.compare.divergence import Finding, bisect
 from rewind.compare.many import part
 from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
+from rewind.runs.foreign_command import command_hint
 from rewind.store.library import Library, split_step
 from rewind.views import bisecting as views
 from rewind.views import proving
 
 _SIDES = ("--good", "--bad")
+_COMMAND = "rewind.bisect.command"
 
 
 class Sides(click.Command):
-    """Understands ``--good A B C --bad D E F``: what follows such an option belongs to it, up to the next option."""
+    """Understands ``--good A B C --bad D E F``: what follows such an option belongs to it, up to the next option.
+
+    What follows ``--`` is the command that ``--prove`` runs in place of the recorded one.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for option, value in pairwise([*args, "--"]):
             if option in _SIDES and value.startswith("-") and not ctx.resilient_parsing:
                 raise UsageError(f"{option} needs a session, or several.", hint="rewind bisect --help")
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_COMMAND] = tuple(args[at + 1 :])
+            args = args[:at]
         return super().parse_args(ctx, list(_spelled_out(args)))
 
 
 def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     """``--good A B`` as click knows it: ``--good A --good B``."""
     side: str | None = None
-    for at, word in enumerate(args):
-        if word == "--":
-            yield from args[at:]
-            return
+    for word in args:
         if word in _SIDES:
             side = word
         elif word.startswith("-"):
@@ -103,6 +109,7 @@ def command(
 
     --prove goes live, and needs your key. Each probe is a fork of BAD that asks this one step and is then ended; a
     control comes first, and a changed prompt is narrowed down to the smallest change that turns the outcome.
+    What follows -- is run in place of the recorded command; for a BAD that came in a file it must be given.
 
     \b
     Exit code: 0 they do not part · 1 they do · 3 no such session, or one without steps.
@@ -114,6 +121,11 @@ def command(
       rewind bisect --good 7f3a 5c0d 81aa --bad 9b2c 33e1
       rewind bisect refund-good refund-bad --prove --samples 3 --max-cost 0.50
     """
+    given = click.get_current_context().meta.get(_COMMAND) or None
+    if given and not proves:
+        raise UsageError(
+            "A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND"
+        )
     good_refs, bad_refs = _named(runs, goods, bads)
     library = Library(app.home)
     sessions = [library.find(ref) for ref in (*good_refs, *bad_refs)]
@@ -122,7 +134,7 @@ def command(
             if not side.run.moves:
                 raise SessionNotFound(
                     f"Session {side.id} has no steps: there is nothing to compare.",
-                    hint=f"rewind inspect {side.id}",
+                    hint=f"rewind inspect {side.ref}",
                 )
         if len(sides) == 2:
             settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
@@ -136,6 +148,7 @@ def command(
                 allow_drift=allow_drift,
                 upstream=upstream,
                 ignore=settings.ignore,
+                command=given,
             )
             return show_pair(app, sides[0], sides[1], probing if proves else None, as_json=as_json)
         if proves:
@@ -205,7 +218,8 @@ def show_pair(
             proof = probing.prove(app, found, bad.session, lambda trial: print_trial(err(), trial))
             print_proof(out(), proof)
             proven = proof.proven[0].edits if proof.proven else ()
-        for line in next_moves(found, good.id, bad.id, proven) if hints else ():
+        again = command_hint(bad.run.recording)
+        for line in next_moves(found, good.ref, bad.ref, proven, command=again) if hints else ():
             err().line(Span(line, "dim"))
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
 
@@ -216,7 +230,7 @@ def _check_readable(found: Finding, good: Side, bad: Side) -> None:
         if step in side.damaged:
             raise DamagedStore(
                 f"A body of step {step} of session {side.id} is damaged: whether the runs part there cannot be told.",
-                hint=f"rewind verify {side.id}, and rewind diff {good.id} {bad.id} shows the other steps",
+                hint=f"rewind verify {side.ref}, and rewind diff {good.ref} {bad.ref} shows the other steps",
             )
 
 
@@ -229,7 +243,7 @@ def _several(goods: Sequence[Side], bads: Sequence[Side], *, as_json: bool) -> i
         print_json(views.parting(parting))
     else:
         print_parting(out(), parting, goods, bads)
-        good, bad = goods[0].id, bads[0].id
+        good, bad = goods[0].ref, bads[0].ref
         err().line(Span(f"→ two of them in full: rewind bisect {good} {bad}", "dim"))
     parted = parting.at is not None or bool(parting.shared)
     return ExitCode.DIFFERENT if parted else ExitCode.OK

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from rewind.cli.differing import difference_lines
 from rewind.cli.paragraph import Line, print_hanging
-from rewind.cli.safe import safe_line
 from rewind.cli.terminal import Span, Terminal
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.divergence import Finding
 from rewind.compare.telling import cause_place, cause_title
+from rewind.safe import safe_line
 
 _MOST_CAUSES = 6
 _MOST_EVIDENCE = 10

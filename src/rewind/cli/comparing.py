@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from rewind.cli.progress import progress
 from rewind.cli.render import status
-from rewind.cli.safe import safe_line
 from rewind.cli.table import display_width
 from rewind.cli.terminal import Span, Terminal, err
 from rewind.cli.wording import plural
 from rewind.compare.run import Move, Run
-from rewind.errors import DamagedStore
+from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.session import Session, Status
 from rewind.model.step import Step
+from rewind.safe import safe_line
 from rewind.store.library import Library, step_in
 from rewind.store.reader import SessionReader
 from rewind.views import moment
@@ -36,6 +36,11 @@ class Side:
     @property
     def id(self) -> str:
         return self.session.id
+
+    @property
+    def ref(self) -> str:
+        """As a command line names it."""
+        return self.session.ref
 
 
 @contextmanager
@@ -87,9 +92,16 @@ def print_sides(terminal: Terminal, sides: Sequence[tuple[str, Session]]) -> Non
 
 
 def move_at(side: Side, index: int) -> Move:
-    """The move that step belongs to; a try that failed belongs to the one that came of it. Raises SessionNotFound."""
+    """The move that step belongs to; a try that failed belongs to the one that came of it. Raises RewindError."""
     step_in(side.run.recording, index)
-    return next(move for move in side.run.moves if index == move.index or index in move.failures)
+    moves = side.run.moves
+    found = next((move for move in moves if index == move.index or index in move.failures), None)
+    if found is None:
+        raise UsageError(
+            f"Step {index} is a note, and runs are not compared by notes.",
+            hint=f"rewind inspect {side.session.ref}:{index}",
+        )
+    return found
 
 
 def _side(session: Session, reader: SessionReader, show: Callable[[int, int], None]) -> Side:
@@ -125,7 +137,7 @@ def _warn(terminal: Terminal, side: Side) -> None:
         many = len(side.damaged) > 1
         damage.append(f"bodies of step{'s' * many} {steps} are damaged and count as empty here")
     for one in damage:
-        terminal.line(Span(f"{side.id}: {one}; rewind verify {side.id}", "yellow"))
+        terminal.line(Span(f"{side.id}: {one}; rewind verify {side.ref}", "yellow"))
     if side.session.status is Status.RUNNING:
         steps = plural(len(side.run.recording.steps), "step")
         terminal.line(Span(f"{side.id} is still running; compared as it stands, after {steps}", "yellow"))

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rewind.cli.safe import safe_line
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import plural
 from rewind.conversation.context import Change, Entry, Fate
+from rewind.safe import safe_line
 
 SHOWN = 600
 """Characters of a message that are shown; what is longer is folded in the middle."""

@@ -90,7 +90,7 @@ def command(
             look.show(stat=stat, full=full)
         same = look.is_same
     if look.whole and not (same or as_json):
-        ids = " ".join(session.id for session in sessions)
+        ids = " ".join(session.ref for session in sessions)
         err().line(Span(f"→ where they part, and why: rewind bisect {ids}", "dim"))
     return ExitCode.OK if same else ExitCode.DIFFERENT
 

@@ -8,7 +8,6 @@ from rewind.cli.comparing import Side
 from rewind.cli.diff_summary import SIGNS, print_ribbon
 from rewind.cli.differing import MOST, difference_lines
 from rewind.cli.paragraph import Line, print_hanging, room
-from rewind.cli.safe import safe_line
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import plural
 from rewind.compare.align import Row
@@ -19,6 +18,7 @@ from rewind.compare.summary import Likeness, RowChange, likeness
 from rewind.compare.telling import ASPECT_NAMES, step_label
 from rewind.conversation.context import Fate, context_of
 from rewind.model.message import Asked
+from rewind.safe import safe_line
 
 _ORDER = (
     Aspect.SYSTEM,

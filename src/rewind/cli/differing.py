@@ -10,7 +10,6 @@ from typing import Any
 
 from rewind.cli.context import SIGNS
 from rewind.cli.paragraph import Line
-from rewind.cli.safe import safe_line
 from rewind.cli.terminal import Span
 from rewind.cli.wording import plural
 from rewind.compare.delta import Aspect, Difference
@@ -20,6 +19,7 @@ from rewind.conversation.context import Fate
 from rewind.conversation.sameness import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path
+from rewind.safe import safe_line
 
 MOST = 12
 """Lines of one difference that are shown; what is longer is folded."""

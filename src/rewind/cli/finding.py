@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from rewind.cli.causes import cause_blocks, print_causes
 from rewind.cli.comparing import Side, print_sides
 from rewind.cli.paragraph import Line, print_hanging, room
-from rewind.cli.safe import safe_line
 from rewind.cli.table import display_width
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import plural
@@ -14,6 +13,7 @@ from rewind.compare.divergence import Finding
 from rewind.compare.saying import Saying, saying_of
 from rewind.compare.telling import ruled_out_text, step_label
 from rewind.match.difference import common_beginning
+from rewind.safe import safe_line
 
 _FIRST, _LAST = 2, 3
 """Steps that match and are shown: at the beginning, and before the runs part."""

@@ -112,6 +112,7 @@ def command(
     settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
     # Lazily: neither help nor a typo should wait for the engine.
     from rewind.edit.grammar import parse_edit
+    from rewind.runs.foreign_command import command_to_run
     from rewind.runs.fork import ForkOptions, plan_fork
 
     options = ForkOptions(
@@ -129,6 +130,9 @@ def command(
         pricing=app.prices,
         announce=_announce,
     )
+    if not dry_run:
+        # Before an editor is opened, and before the plan: what may not be run is said at once.
+        command_to_run(options.session, options.command, f"fork {options.session.ref}:{step}")
     if by_hand:
         options = _edited_by_hand(options)
     if max_cost is not None:
@@ -201,7 +205,7 @@ def _run(options: "ForkOptions", samples: int | None, estimate: float, *, as_jso
         with stdout_on_stderr() if as_json else nullcontext():
             results.append(fork(one))
         if not as_json:
-            print_forked(err(), results[-1])
+            print_forked(err(), results[-1], options.session.ref)
         if results[-1].exit_code in _CALLED_OFF:
             break
     if not results:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from rewind.cli.lineage import changes
 from rewind.cli.money import amount, dollars
 from rewind.cli.render import print_facts
-from rewind.cli.safe import safe_line
 from rewind.cli.table import Cell, Column, print_table
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import NONE, number, plural
 from rewind.model.step import Step
+from rewind.safe import safe_line
 from rewind.views.forks import Plan, Result, Spent
 
 SAMPLES = (
@@ -75,8 +75,8 @@ def _estimate(plan: Plan, estimate: Spent, samples: int) -> str:
     return told
 
 
-def print_forked(terminal: Terminal, result: Result) -> None:
-    """The last lines of a run of ``rewind fork``."""
+def print_forked(terminal: Terminal, result: Result, base: str | None = None) -> None:
+    """The last lines of a run of ``rewind fork``; ``base`` is how a command line names what was forked."""
     for miss in result.misses:
         terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
     for remark in result.remarks:
@@ -101,8 +101,8 @@ def print_forked(terminal: Terminal, result: Result) -> None:
         " · → ",
         Span(result.session_id, "bold"),
     )
-    base, new = result.lineage.session, result.session_id
-    terminal.line(Span(f"→ rewind diff {base} {new} · rewind inspect {new}", "dim"))
+    new = result.session_id
+    terminal.line(Span(f"→ rewind diff {base or result.lineage.session} {new} · rewind inspect {new}", "dim"))
 
 
 def _reused(steps: Sequence[Step]) -> str:

@@ -176,7 +176,7 @@ def _show_recording(recording: Recording, outline: Outline, prices: Prices, *, a
     out().line()
     if recording.steps:
         print_steps(out(), outline, costs)
-        err().line(Span(f"→ rewind inspect {recording.session.id}:{recording.steps[0].index}", "dim"))
+        err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
     else:
         out().line("no steps")
 
@@ -231,7 +231,7 @@ def _show_tool_call(
         told = f"it asks for {len(calls)}" if calls else "its answer asks for none"
         raise SessionNotFound(
             f"Step {index} of session {session} has no tool call {number}; {told}.",
-            hint=f"rewind inspect {session}:{index}",
+            hint=f"rewind inspect {recording.session.ref}:{index}",
         )
     if as_json:
         print_json(

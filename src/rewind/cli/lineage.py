@@ -1,7 +1,7 @@
 """Where a session comes from, in a few words."""
 
-from rewind.cli.safe import safe_line
 from rewind.model.session import Lineage
+from rewind.safe import safe_line
 
 _SHOWN = 60
 

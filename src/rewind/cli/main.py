@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bisect": ("rewind.cli.bisect", "Find the step where a bad run left a good one, and why"),
     "diff": ("rewind.cli.diff", "Show what differs between two sessions, step by step"),
     "search": ("rewind.cli.search", "Find a text in everything recorded"),
+    "export": ("rewind.cli.export", "Write a session to a file that can be shared and replayed"),
+    "import": ("rewind.cli.import_", "Take in a cassette, or what another tool recorded"),
     "verify": ("rewind.cli.verify", "Hash every recorded byte again and name what is damaged"),
     "config": ("rewind.cli.config", "Show each setting, its value and where it comes from"),
     "completion": ("rewind.cli.completion", "Print the completion script of bash, zsh or fish"),
@@ -95,6 +97,7 @@ Examples:
   rewind replay last                the same run again: offline, free, compared
 
 A session is named by its id, a prefix of it, its name, 'last' or 'last~1'; a step is ID:4.
+A cassette (run.rw) or a trace (run.jsonl) may stand in its place.
 For every command: --home DIR (another store), --debug (tracebacks), -h, --help.
 """
 
@@ -127,7 +130,7 @@ def _flush() -> None:
 
 def _report(error: RewindError) -> int:
     # Lazily: the regular expressions of the screen are no part of ``--help``.
-    from rewind.cli.safe import safe
+    from rewind.safe import safe
 
     sys.stderr.write(f"rewind: {safe(error.message)}\n")
     if error.hint:
@@ -148,7 +151,7 @@ def show_traceback() -> None:
     """The traceback of the fault at hand; its message may quote what an agent sent."""
     import traceback
 
-    from rewind.cli.safe import safe
+    from rewind.safe import safe
 
     sys.stderr.write(safe(traceback.format_exc()))
 

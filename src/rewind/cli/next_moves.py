@@ -13,14 +13,26 @@ _LONGEST_EDIT = 200
 """Characters of an edit that one would still paste."""
 
 
-def next_moves(finding: Finding, good: str, bad: str, proven: Sequence[Edit] | None = None) -> Iterator[str]:
-    """The commands that go on from here, each with what it is for; ``proven`` are edits that turn the outcome."""
+def next_moves(
+    finding: Finding,
+    good: str,
+    bad: str,
+    proven: Sequence[Edit] | None = None,
+    *,
+    command: str | None = "",
+) -> Iterator[str]:
+    """The commands that go on from here, each with what it is for; ``proven`` are edits that turn the outcome.
+
+    ``command`` stands behind those that run the agent again; with ``None`` it cannot be run again.
+    """
     if finding.at is None:
         return
-    forks = _forks(finding, bad) if proven is None else _fork_with(finding, bad, proven)
-    moves = [("try it", command) for command in forks]
-    if proven is None and finding.answers_part and remedies(finding):
-        moves.insert(0, ("prove it", f"rewind bisect {good} {bad} --prove"))
+    moves = []
+    if command is not None:
+        forks = _forks(finding, bad) if proven is None else _fork_with(finding, bad, proven)
+        moves += [("try it", f"{fork}{command}") for fork in forks]
+        if proven is None and finding.answers_part and remedies(finding):
+            moves.insert(0, ("prove it", f"rewind bisect {good} {bad} --prove{command}"))
     moves.append(("see all", f"rewind diff {good} {bad}"))
     width = max(len(what) for what, _ in moves) + 1
     for what, command in moves:

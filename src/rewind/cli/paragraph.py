@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rewind.cli.safe import safe
 from rewind.cli.table import display_width
 from rewind.cli.terminal import Span, Terminal
+from rewind.safe import safe
 
 WIDEST = 120
 """Columns beyond which a line of text is hard to read, however wide the screen is."""

@@ -6,13 +6,13 @@ from itertools import accumulate
 from rewind.cli.causes import cause_lines, print_causes
 from rewind.cli.comparing import Side
 from rewind.cli.paragraph import Line, print_hanging, room
-from rewind.cli.safe import safe_line
 from rewind.cli.table import display_width
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import plural
 from rewind.compare.many import Column, Parting
 from rewind.compare.saying import saying_of
 from rewind.compare.telling import NO_STEP
+from rewind.safe import safe_line
 from rewind.views.bisecting import shared_cause
 
 _FACTS = 11

@@ -67,6 +67,8 @@ class Probing:
     allow_drift: bool
     upstream: UpstreamOptions
     ignore: tuple[str, ...]
+    command: tuple[str, ...] | None = None
+    """In place of the recorded one."""
 
     def prove(self, app: App, found: Finding, bad: Session, told: "Callable[[Trial], None]") -> "Proof":
         """Goes live."""
@@ -80,6 +82,7 @@ class Probing:
             session=bad,
             step=found.step[1] or 0,
             home=app.home,
+            command=self.command,
             allow_drift=self.allow_drift,
             upstream=self.upstream,
             ignore=self.ignore,

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from rewind.cli.lineage import changes
-from rewind.cli.safe import safe_line
 from rewind.cli.table import LONGEST
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import command_line, plural, seconds
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session
 from rewind.model.surroundings import Surroundings
+from rewind.safe import safe_line
 from rewind.views import moment
 
 
@@ -48,6 +48,8 @@ def session_facts(
     facts: list[tuple[str, str | Span]] = [("session", Span(session.id, "bold"))]
     if start.name:
         facts.append(("name", start.name))
+    if session.is_foreign:
+        facts.append(("from", session.file or "an import; its command is shown, never run by itself"))
     facts += [
         ("command", command_line(start.command)),
         ("folder", start.cwd),

@@ -70,6 +70,12 @@ def read_latency(context: click.Context, parameter: click.Parameter, value: str)
     help="Always ask this host itself (repeatable)",
 )
 @click.option(
+    "--redact",
+    multiple=True,
+    metavar="PATTERN",
+    help="Take what this matches out of requests before they are matched, as export --redact did (repeatable)",
+)
+@click.option(
     "--step",
     type=click.IntRange(min=1),
     metavar="N",
@@ -91,6 +97,7 @@ def command(
     allow_drift: bool,
     on_miss: Literal["refuse", "live"],
     live_hosts: tuple[str, ...],
+    redact: tuple[str, ...],
     step: int | None,
     until: int | None,
     connect_to: tuple[str, ...],
@@ -101,6 +108,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Run the command of SESSION again, answered by its recording, and compare what it prints.
+
+    Of a SESSION that came in a file the recorded command is shown and not run: give one behind --.
 
     No network is used unless --on-miss live or --live-host asks for it. The agent's stdout stays on stdout;
     with --json the result is on stdout and the agent's stdout goes to stderr.
@@ -118,6 +127,7 @@ def command(
       rewind replay last
       rewind replay 7f3a --latency recorded
       rewind replay refund -- python agent_v2.py
+      rewind replay incident.rw -- python agent.py
       rewind replay 7f3a --step 4
       rewind replay 7f3a --until 4
     """
@@ -143,6 +153,7 @@ def command(
         allow_drift=allow_drift,
         on_miss=on_miss,
         live_hosts=live_hosts,
+        redact=redact,
         port=port,
         upstream=upstream_from(settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json),
         ignore=settings.ignore,

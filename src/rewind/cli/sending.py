@@ -7,7 +7,6 @@ from typing import Any
 
 from rewind.cli.context import folded, print_changes, print_context
 from rewind.cli.render import print_facts
-from rewind.cli.safe import safe_line
 from rewind.cli.step import usage_shown
 from rewind.cli.steps import step_status
 from rewind.cli.terminal import Span, Terminal
@@ -19,6 +18,7 @@ from rewind.match.call import Call
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
 from rewind.model.step import StepKind
+from rewind.safe import safe_line
 from rewind.views import step_row, understood
 from rewind.views.body import read_body
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rewind.cli.comparing import Side, moment_shown
 from rewind.cli.progress import progress
-from rewind.cli.safe import safe_line
 from rewind.cli.wording import plural
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
@@ -13,6 +12,7 @@ from rewind.compare.summary import lasting_value
 from rewind.compare.versions import changed_locks, changed_versions, same_code, versions_of
 from rewind.model.session import SessionStart
 from rewind.model.surroundings import Surroundings
+from rewind.safe import safe_line
 from rewind.stats.program import program_of
 from rewind.store.since import Mark, Part, Seen, first_seen
 
@@ -35,6 +35,8 @@ def since_when(home: Path, cause: Cause, good: Side, bad: Side) -> Seen | None:
     before, after = cause.since.a, cause.since.b
     if cause.kind not in _PARTS or before is None or after is None:
         return None
+    if bad.session.file is not None:
+        return None  # what this store holds says nothing of a run that came from elsewhere
     part, aspect = _PARTS[cause.kind]
     old, new = lasting_value(before, aspect), lasting_value(after, aspect)
     if new is None:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rewind.cli.safe import safe
 from rewind.cli.table import display_width
 from rewind.cli.terminal import Span
+from rewind.safe import safe
 
 _BREAK = re.compile(r"\s*\n\s*")
 _CUT = ("…", False)

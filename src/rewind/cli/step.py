@@ -6,7 +6,6 @@ from typing import Any
 
 from rewind.cli.money import dollars
 from rewind.cli.render import print_facts
-from rewind.cli.safe import safe_line
 from rewind.cli.steps import step_status
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import NONE, number, plural
@@ -16,6 +15,7 @@ from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
 from rewind.model.step import Ending, StepKind, StepResponse
 from rewind.model.usage import Usage
+from rewind.safe import safe_line
 from rewind.views.body import events, is_event_stream, read_body
 from rewind.views.understood import plain
 

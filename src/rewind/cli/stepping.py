@@ -186,7 +186,7 @@ def step_through(
         pricing=pricing,
         announce=lambda sentence: err().line(Span(sentence, "yellow")),
     )
-    with console(session.id, step) as screen:
+    with console(session.ref, step) as screen:
         read = partial(outline_in, Library(options.home), session)
         stepper = Stepper(console=screen, read=read, fork=fork)
         result = replay(replace(options, stepping=StepThrough(step, stepper.ask)))
@@ -206,11 +206,11 @@ def run_fork(options: "ForkOptions") -> int:
     from rewind.cli.forked import print_forked
     from rewind.runs.fork import fork
 
-    where = f"{options.session.id}:{options.step}"
+    where = f"{options.session.ref}:{options.step}"
     before = f", up to step {options.step} from the recording" if options.step > 1 else ""
     err().line(Span(f"→ rewind fork {where}, edited by hand: the agent starts again{before}", "bold"))
     result = fork(options)
-    print_forked(err(), result)
+    print_forked(err(), result, options.session.ref)
     return exit_code(result)
 
 

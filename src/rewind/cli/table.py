@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rewind.cli.safe import safe_line
 from rewind.cli.terminal import Span, Terminal
+from rewind.safe import safe_line
 
 GAP = "  "
 LONGEST = 1000

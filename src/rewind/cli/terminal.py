@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from rewind.cli.safe import safe
 from rewind.errors import EnvironmentProblem
+from rewind.safe import safe
 
 STYLES = {
     "bold": "1",

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from rewind.cli.lineage import changes
 from rewind.cli.money import dollars
 from rewind.cli.render import status
-from rewind.cli.safe import safe_line
 from rewind.cli.table import GAP, display_width
 from rewind.cli.terminal import Span, Terminal
 from rewind.cli.wording import NONE, age, command_line, plural
 from rewind.model.session import Session
+from rewind.safe import safe_line
 from rewind.views import Totals
 
 _LEAST = 24

@@ -77,7 +77,7 @@ _WORDS = {
 
 def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Edit]:
     run, other = finding.comparison.a, finding.comparison.b
-    origin = From(run.recording.session.id, good.index)
+    origin = From(run.recording.session.address, good.index)
     asked = run.asked(good.index)
     told = cause.differences
     if cause.kind is CauseKind.SYSTEM and any(one.place == "system" for one in told):

@@ -79,14 +79,14 @@ class Run:
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """In order of arrival."""
+        """In order of arrival. A note asks nothing of anybody, so runs are not compared by it."""
         failed_before = retries(self.recording.steps)
         made_again = set(failed_before.values())
         threads = self._threads
         return tuple(
             self._move(step, threads.get(step.index), _failures(step.index, failed_before))
             for step in self.recording.steps
-            if step.index not in made_again
+            if step.index not in made_again and self._kinds[step.index] is not StepKind.NOTE
         )
 
     def provider(self, index: int) -> Provider:

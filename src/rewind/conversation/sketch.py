@@ -10,7 +10,7 @@ whether a call goes on from an earlier one can be told without either body: see 
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 
 from rewind.conversation.sameness import Digest, part_digest, written
@@ -43,7 +43,8 @@ class Sketch:
     """What the results of the turn are results of: that two tools said "ok" does not make them one."""
 
     def __str__(self) -> str:
-        return ":".join((_ASKED_RULE, *astuple(self)))
+        told = (self.system, self.tools, self.settings, self.turn, self.history, self.calls)
+        return ":".join((_ASKED_RULE, *told))
 
 
 def read_sketch(text: str | None) -> Sketch | None:
@@ -154,11 +155,36 @@ def _fold(history: str, heard: str, said: str) -> str:
     return _joined([history.encode(), heard.encode(), said.encode()])
 
 
+def calls_digest(uses: Iterable[Digest]) -> str:
+    """What calls of tools come to, in any order."""
+    return _joined(sorted(uses))
+
+
+class Joined:
+    """The digest of a list that may go on."""
+
+    __slots__ = ("_digest", "_empty")
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=_SIZE)
+        self._empty = True
+
+    def add(self, item: bytes) -> None:
+        self._empty = False
+        self._digest.update(b"%d:" % len(item))
+        self._digest.update(item)
+
+    def copy(self) -> "Joined":
+        other = Joined()
+        other._digest, other._empty = self._digest.copy(), self._empty
+        return other
+
+    def __str__(self) -> str:
+        return NOTHING if self._empty else self._digest.hexdigest()
+
+
 def _joined(items: Iterable[bytes]) -> str:
-    digest = hashlib.blake2b(digest_size=_SIZE)
-    empty = True
+    joined = Joined()
     for item in items:
-        empty = False
-        digest.update(b"%d:" % len(item))
-        digest.update(item)
-    return NOTHING if empty else digest.hexdigest()
+        joined.add(item)
+    return str(joined)

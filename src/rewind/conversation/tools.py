@@ -72,17 +72,35 @@ def merged(calls: Sequence[ToolCall], runs: Sequence[ToolRun]) -> tuple[ToolCall
     """The calls seen on the wire, each with the run that the agent recorded of it: the next of that name and those
     arguments after it was asked for. Runs that no model asked for are steps of their own already."""
     waiting = sorted(runs, key=lambda run: run.index)
-    found = []
-    for call in calls:
-        wanted = part_digest(call.use)
-        run = next(
-            (run for run in waiting if run.index > call.asked_in and part_digest(run.use) == wanted), None
-        )
-        if run is not None:
-            waiting.remove(run)
-            call = replace(call, ms=run.ms, result=call.result or run.result, recorded_as=run.index)
-        found.append(call)
+    found = list(calls)
+    # Those that fit best choose first: a run with defaults besides must not be taken from the call it is of.
+    for fits in (_same, _with_defaults, _in_its_time):
+        for number, call in enumerate(found):
+            if call.recorded_as is not None:
+                continue
+            run = next((run for run in waiting if run.index > call.asked_in and fits(call, run)), None)
+            if run is not None:
+                waiting.remove(run)
+                result = call.result or run.result
+                found[number] = replace(call, ms=run.ms, result=result, recorded_as=run.index)
     return tuple(found)
+
+
+def _same(call: ToolCall, run: ToolRun) -> bool:
+    return part_digest(run.use) == part_digest(call.use)
+
+
+def _with_defaults(call: ToolCall, run: ToolRun) -> bool:
+    """A function's own record names the arguments that the model left out, too."""
+    asked, given = call.use.arguments, run.use.arguments
+    if call.use.name != run.use.name or not isinstance(asked, dict) or not isinstance(given, dict):
+        return False
+    return all(name in given and given[name] == value for name, value in asked.items())
+
+
+def _in_its_time(call: ToolCall, run: ToolRun) -> bool:
+    """The agent may hand the arguments on in another form: then what ran between asking and answering is meant."""
+    return call.use.name == run.use.name and call.answered_in is not None and run.index < call.answered_in
 
 
 def tool_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:

@@ -51,7 +51,9 @@ class RequestHead:
 
     @property
     def origin(self) -> str:
-        """Scheme and authority, the port only where it is not the usual one."""
+        """Scheme and authority, the port only where it is not the usual one; what went to no host has no authority."""
+        if not self.host and not self.port:
+            return f"{self.scheme}:"
         name = f"[{self.host}]" if ":" in self.host else self.host
         usual = {"http": 80, "https": 443}.get(self.scheme)
         return f"{self.scheme}://{name}" + ("" if self.port == usual else f":{self.port}")

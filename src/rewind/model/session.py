@@ -1,5 +1,6 @@
 """A session: one run of an agent."""
 
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -74,6 +75,8 @@ class SessionStart:
     """``none``, ``file``, ``pipe`` or ``tty``."""
     replay_of: SessionId | None = None
     forked_from: Lineage | None = None
+    imported: bool = False
+    """Whether it came in a file: its command may be anybody's, so it is shown and never run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +105,27 @@ class Session:
     status: Status
     folder: str
     """The name of its folder in the store."""
+    file: str | None = None
+    """The cassette or trace it was read from, where it is not in the store."""
 
     @property
     def id(self) -> SessionId:
         return self.start.id
+
+    @property
+    def address(self) -> str:
+        """What finds it again: its file, or its id."""
+        return self.id if self.file is None else self.file
+
+    @property
+    def ref(self) -> str:
+        """The same, as it is typed in a shell."""
+        return shlex.quote(self.address)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it came from elsewhere: what it says of commands and surroundings may be anybody's."""
+        return self.file is not None or self.start.imported
 
     @property
     def is_probe(self) -> bool:

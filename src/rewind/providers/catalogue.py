@@ -11,6 +11,7 @@ from rewind.providers.cohere import Cohere
 from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
 from rewind.providers.http import Http
 from rewind.providers.mcp import Mcp
+from rewind.providers.notes import Failures, Notes
 from rewind.providers.ollama import Ollama
 from rewind.providers.openai_chat import OpenAIChat
 from rewind.providers.openai_embeddings import Embeddings
@@ -30,11 +31,13 @@ BUILT_IN: tuple[Provider, ...] = (
     AnthropicCounting(),
     GeminiCounting(),
     Tools(),
+    Notes(),
+    Failures(),
     Mcp(),
 )
 FALLBACK: Provider = Http()
 
-_NOT_OF_MODELS = ("http", "mcp", "tools")
+_NOT_OF_MODELS = ("failures", "http", "mcp", "notes", "tools")
 """Providers whose requests are recorded only from hosts that were asked for."""
 
 _NEIGHBOURS = re.compile(

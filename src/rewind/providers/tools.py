@@ -1,14 +1,17 @@
 """Tools that the agent runs itself and tells us of: a call that never was on the wire, kept in the form of one.
 
 The request is ``CALL tool:NAME`` with the body ``{"arguments": …}``, the answer 200 with ``{"result": …}`` or 500
-with ``{"error": "…"}``. So a tool's step is stored, matched, replayed and shown like any other.
+with ``{"error": "…"}``. So a tool's step is stored, matched, replayed and shown like any other. ``types`` beside the
+arguments tells apart what is the same JSON; what else stands in an answer (``types``, ``exception``) is for whoever
+gives the result back, see ``rewind/sdk/answers.py``.
 """
 
+import json
 from typing import Any
 from urllib.parse import unquote
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Text, ToolResult, ToolUse
+from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
 from rewind.providers.answer import answer_of, asked_for, error_of
 from rewind.providers.base import Volatile
@@ -36,14 +39,19 @@ class Tools:
         answer = answer_of(response)
         document = answer.documents[0] if answer.documents else None
         error = error_of(response, answer)
-        given = at(document, "result")
-        part: Part = Text(writable(given)) if isinstance(given, str) else Other("json", given)
-        parts = (Text(error),) if error else (part,)
-        result = ToolResult("", parts, name=tool_name(request.head), failed=error is not None)
+        part = Text(error or _shown(at(document, "result")))
+        result = ToolResult("", (part,), name=tool_name(request.head), failed=error is not None)
         return Answered(parts=(result,), error=error, note=answer.note)
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"error": message}
+
+
+def _shown(result: Any) -> str:
+    """A result as a model would be told it."""
+    if isinstance(result, str):
+        return writable(result)
+    return writable(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
 
 
 def tool_name(head: RequestHead) -> str:

@@ -27,6 +27,7 @@ from rewind.runs.background import BackgroundGateway
 from rewind.runs.bystander import Bystander
 from rewind.runs.child import Child, check_command
 from rewind.runs.editing import Editing
+from rewind.runs.foreign_command import begun_here, command_to_run, ignored_endpoints, remembered_endpoints
 from rewind.runs.fork_plan import ForkOptions, ForkPlan, plan_fork, planned
 from rewind.runs.fork_result import ForkResult, best_answer, is_good, spent_on, why_unasked
 from rewind.runs.junction import Junction
@@ -45,9 +46,9 @@ GRACE_SECONDS = 3.0
 
 def fork(options: ForkOptions) -> ForkResult:
     """Run the command again, and go live at the step."""
-    start = options.session.start
-    command = options.command or start.command
-    environ = {**start.base_urls, **os.environ}
+    session, start = options.session, options.session.start
+    command = command_to_run(session, options.command, f"fork {session.ref}:{options.step}")
+    environ = {**remembered_endpoints(session, live=True), **os.environ}
     cwd = None if options.command else folder_of(start, f"fork {start.id}:{options.step}")
     check_command(command, environ, cwd)
     options.upstream.check(os.environ)
@@ -91,7 +92,7 @@ class _Run:
             self._tape,
             call_of,
             self._editing,
-            session=plan.session,
+            session=options.session.ref,
             at=plan.step.index,
             on_miss_live=options.on_miss == "live",
             allow_drift=options.allow_drift,
@@ -164,7 +165,7 @@ class _Run:
     def _start(self, command: tuple[str, ...]) -> SessionStart:
         """The first line of the new session."""
         options, environ, redactor = self._options, self._environ, self._redactor
-        before = self._plan.recording.session.start
+        before = begun_here(options.session)
         again = begun_again(
             before, command, redactor, here=options.command is not None, ignore=options.ignore
         )
@@ -195,12 +196,12 @@ class _Run:
 
     def _dummies(self) -> dict[str, str]:
         """Keys for an agent that would not start without; where calls go live, a wrong key is worse than none."""
-        start = self._plan.recording.session.start
+        start = begun_here(self._options.session)
         nobody_is_asked = self._options.stop_after and self._editing.substitutes
         return dict.fromkeys(start.key_variables, DUMMY_KEY) if nobody_is_asked else {}
 
     def _warnings(self) -> list[str]:
-        start = self._plan.recording.session.start
+        start = begun_here(self._options.session)
         missing = [name for name in start.key_variables if name not in self._environ]
         sentences = []
         if missing:
@@ -214,6 +215,8 @@ class _Run:
                 f"Forked at step {self._plan.step.index}, what the fork {start.id} had changed is not carried over: "
                 f"{', '.join(self._plan.dropped)}"
             )
+        if (ignored := ignored_endpoints(self._options.session, self._environ)) is not None:
+            sentences.append(ignored)
         return [*sentences, *self._plan.remarks]
 
     # ── while it runs: on the gateway's thread, or the pen's ─────────────────────────────────────────────────

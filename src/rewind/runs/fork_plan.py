@@ -19,6 +19,7 @@ from rewind.model.session import Lineage, Recording, Session
 from rewind.model.step import Step, StepKind
 from rewind.providers.catalogue import identify
 from rewind.runs.by_hand import AsSent, ByHand
+from rewind.runs.foreign_command import refuse_traces
 from rewind.runs.inheritance import Inherited, inherited
 from rewind.runs.placeholders import holds_placeholder, refuse_placeholders
 from rewind.runs.purse import Purse
@@ -147,6 +148,7 @@ def body_to_edit(options: ForkOptions) -> Any:
 def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
     """The same, for a session that is open already."""
     recording = reader.recording()
+    refuse_traces(recording, "fork")
     step = step_in(recording, options.step)
     library = Library(options.home)
     own = tuple(_resolved(edit, library) for edit in options.edits)
@@ -199,7 +201,7 @@ def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
 def _resolved(edit: Edit, library: Library) -> Edit:
     """The edit with its value at hand; a session that it names by prefix or name is named by its id from now on."""
     if isinstance(edit.value, From):
-        edit = replace(edit, value=From(library.find(edit.value.session).id, edit.value.step))
+        edit = replace(edit, value=From(library.find(edit.value.session).address, edit.value.step))
 
     def look_up(ref: str, index: int) -> tuple[HttpRequest, HttpResponse | None]:
         with library.open(library.find(ref)) as other:

@@ -90,7 +90,7 @@ class Junction:
         self.redactor.secrets.learn(head)
         if self.live_hosts.records(head.host):
             return Passage()
-        if head.scheme == "https" or self.rules.records(head.host) or looks_like_llm(head):
+        if head.scheme != "http" or self.rules.records(head.host) or looks_like_llm(head):
             crossing = _Crossing(self, head)
             return Shield(crossing, self.remark, otherwise=self._otherwise) if self.online else crossing
         if self.online:

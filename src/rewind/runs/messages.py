@@ -88,7 +88,7 @@ def _upto(recording: Recording, upto: int | None) -> Recording:
     if upto not in known:
         there = f"it has {len(known)}, from {known[0]} to {known[-1]}" if known else "it has none"
         raise SessionNotFound(
-            f"Session {session} has no step {upto}; {there}.", hint=f"rewind inspect {session}"
+            f"Session {session} has no step {upto}; {there}.", hint=f"rewind inspect {recording.session.ref}"
         )
     return replace(recording, steps=tuple(step for step in recording.steps if step.index <= upto))
 
@@ -99,14 +99,15 @@ def _last(recording: Recording, outline: Outline, thread: int | None) -> Underst
     session = recording.session.id
     if not calls:
         raise UsageError(
-            f"No model was asked in session {session} up to that step.", hint=f"rewind inspect {session}"
+            f"No model was asked in session {session} up to that step.",
+            hint=f"rewind inspect {recording.session.ref}",
         )
     fitting = [one for one in calls if one.place is not None and thread in (None, one.place.thread)]
     if not fitting:
         raise UsageError(
             f"Session {session} has no thread {thread} up to that step; "
             f"its threads are 1 to {outline.threads}.",
-            hint=f"rewind inspect {session}",
+            hint=f"rewind inspect {recording.session.ref}",
         )
     return fitting[-1]
 

@@ -21,6 +21,7 @@ from rewind.edit.edits import Edit, Literal, SetSystem
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.model.message import Answered
 from rewind.model.step import Step, StepKind
+from rewind.runs.foreign_command import command_to_run
 from rewind.runs.fork import ForkOptions, ForkResult, fork
 from rewind.stats.spending import Spending
 from rewind.store.library import Library
@@ -109,6 +110,8 @@ class Proof:
 
 def prove(options: ProveOptions) -> Proof:
     """Probe by probe. Raises NothingToProve, and whatever a fork may raise."""
+    good, bad = options.finding.comparison.a.recording.session, options.fork.session
+    command_to_run(bad, options.fork.command, f"bisect {good.ref} {bad.ref} --prove")
     return _Prover(options).proof()
 
 

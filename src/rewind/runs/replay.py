@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from rewind.capture.redact import Redactor
+from rewind.capture.removal import PatternedRedactor, compiled
 from rewind.capture.secrets import Secrets
 from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import SystemClock
-from rewind.model.session import Session, SessionStart
+from rewind.model.session import Session
 from rewind.model.step import Step
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
@@ -22,6 +23,13 @@ from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.runs.background import BackgroundGateway
 from rewind.runs.bystander import Bystander
 from rewind.runs.child import Child, check_command
+from rewind.runs.foreign_command import (
+    begun_here,
+    command_to_run,
+    refuse_traces,
+    remembered_endpoints,
+    remembered_key_variables,
+)
 from rewind.runs.junction import Junction
 from rewind.runs.rerun import DUMMY_KEY, KeptRun, answers, begun_again, folder_of, recall, warm_up
 from rewind.runs.stepping import Attendance, Stepping, Stopped, check_step
@@ -53,6 +61,8 @@ class ReplayOptions:
     port: int = 0
     upstream: UpstreamOptions = UpstreamOptions()
     ignore: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    """Patterns that the session was exported with: what they match is taken out of requests, too."""
     stepping: Stepping | None = None
     """Where to stop on the way."""
 
@@ -87,12 +97,12 @@ def replay(options: ReplayOptions) -> ReplayResult:
     """Run the command again; only the tape answers, unless the user asked for more."""
     session = options.session
     start = session.start
-    command = options.command or start.command
-    environ = {**_remembered(start), **os.environ}
+    command = command_to_run(session, options.command, f"replay {session.ref}")
+    environ = {**_remembered(session, live=options.on_miss == "live"), **os.environ}
     cwd = None if options.command else folder_of(start, f"replay {start.id}")
     check_command(command, environ, cwd)
     rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
-    redactor = Redactor(Secrets.from_environment(os.environ))
+    redactor: Redactor = PatternedRedactor(Secrets.from_environment(os.environ), compiled(options.redact))
     redactor.secrets.add(DUMMY_KEY)
     online = options.on_miss == "live"
     live_hosts = HostRules(options.live_hosts)
@@ -109,6 +119,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
 
     with Library(options.home).open(session) as reader:
         recording = reader.recording()
+        refuse_traces(recording, "replay")
         if options.stepping is not None:
             check_step(recording, options.stepping.step)
         call_of = recall(reader, options.ignore)
@@ -120,14 +131,18 @@ def replay(options: ReplayOptions) -> ReplayResult:
             stdin = attendance.input(stdin)
         if online:
             again = begun_again(
-                start, command, redactor, here=options.command is not None, ignore=options.ignore
+                begun_here(session),
+                command,
+                redactor,
+                here=options.command is not None,
+                ignore=options.ignore,
             )
             kept = KeptRun(options.home, replace(again, replay_of=start.id), redactor, stdin=stdin)
         junction = Junction(
             policy=Replay(
                 tape,
                 call_of,
-                session=start.id,
+                session=session.ref,
                 allow_drift=options.allow_drift,
                 on_miss_live=online,
             ),
@@ -212,9 +227,10 @@ def _folded(output: bytes) -> bytes:
     return re.sub(rb"REDACTEDx*", b"REDACTED", output).replace(b"\r\n", b"\n")
 
 
-def _remembered(start: SessionStart) -> dict[str, str]:
+def _remembered(session: Session, *, live: bool) -> dict[str, str]:
     """What the agent had in its environment: the same base URLs, and a dummy where it had a key."""
-    return {**dict.fromkeys(start.key_variables, DUMMY_KEY), **start.base_urls}
+    dummies = dict.fromkeys(remembered_key_variables(session), DUMMY_KEY)
+    return {**dummies, **remembered_endpoints(session, live=live)}
 
 
 def _compare(

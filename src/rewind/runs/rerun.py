@@ -71,7 +71,7 @@ def answers(reader: SessionReader) -> Callable[[Step], HttpResponse | None]:
 
 def warm_up(reader: SessionReader, tape: Tape, listener: socket.socket) -> None:
     """Until the agent makes its first call, read answers from the disk, so that its calls need not wait for that."""
-    reader.pack().index()
+    reader.make_ready()
     size = 0
     for step in tape.steps():
         if size > WARM_BYTES or somebody_waits(listener):

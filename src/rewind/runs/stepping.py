@@ -91,7 +91,7 @@ def check_step(recording: Recording, index: int) -> None:
         session = recording.session.id
         raise UsageError(
             f"Step {index} of session {session} was never answered: a replay cannot play it.",
-            hint=f"rewind inspect {session}:{index}",
+            hint=f"rewind inspect {recording.session.ref}:{index}",
         )
 
 

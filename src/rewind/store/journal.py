@@ -104,6 +104,7 @@ def session_start(fields: Fields) -> SessionStart:
         stdin_kind=fields.get("stdin_kind") or "none",
         replay_of=fields.get("replay_of"),
         forked_from=lineage_in(fields.get("forked_from")),
+        imported=bool(fields.get("imported")),
     )
 
 

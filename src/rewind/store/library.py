@@ -16,8 +16,10 @@ from rewind.model.session import Recording, Session, Status
 from rewind.model.step import Step
 from rewind.stats.spending import Pricing
 from rewind.store.files import check_home, open_to_read, reason
-from rewind.store.reader import SessionReader, count_totals, peek
-from rewind.store.totals import Totals
+from rewind.store.opening import is_file_of_a_session, names_a_file, open_file
+from rewind.store.portable import PortableReader
+from rewind.store.reader import FolderReader, SessionReader, count_totals, peek
+from rewind.store.totals import Totals, totals_of
 from rewind.store.verify import Damage, verify_session
 from rewind.store.writer import FOLDER
 
@@ -46,13 +48,13 @@ def step_in(recording: Recording, index: int) -> Step:
     if found is not None:
         return found
     known = [step.index for step in recording.steps]
-    session = recording.session.id
+    session, ref = recording.session.id, recording.session.ref
     if not known:
-        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {session}")
+        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {ref}")
     nearest = min(known, key=lambda candidate: abs(candidate - index))
     raise SessionNotFound(
         f"Session {session} has no step {index}; it has {len(known)}, from {known[0]} to {known[-1]}.",
-        hint=f"rewind inspect {session}:{nearest}",
+        hint=f"rewind inspect {ref}:{nearest}",
     )
 
 
@@ -73,10 +75,13 @@ class Library:
         return self._newest(self._folders())
 
     def find(self, ref: str) -> Session:
-        """The session of that id, name or id prefix, or ``last``, ``last~1``, …, which probes do not count for.
+        """The session of that id, name or id prefix, or ``last``, ``last~1``, …, which probes do not count for; or the
+        one in a cassette or trace of that path.
 
         A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix.
         """
+        if is_file_of_a_session(ref):
+            return open_file(ref).session
         folders = self._folders()
         if found := _LAST.fullmatch(ref):
             back = int(found[1] or 0)
@@ -92,10 +97,14 @@ class Library:
         raise self._not_found(ref, folders)
 
     def open(self, session: Session) -> SessionReader:
-        return SessionReader(self._folder(session))
+        if session.file is not None:
+            return PortableReader(open_file(session.file))
+        return FolderReader(self._folder(session))
 
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
         """Counted, with what it cost; or, where no prices are given and the session ended, from its last line."""
+        if session.file is not None:
+            return totals_of(open_file(session.file).recording, pricing)
         folder = self._folder(session)
         if pricing is None:
             found = peek(folder)
@@ -108,6 +117,8 @@ class Library:
         return [folder[-8:] for folder in self._folders()]
 
     def verify(self, session: Session) -> tuple[Damage, ...]:
+        if session.file is not None:
+            return ()  # every byte of a file is checked when it is opened
         return verify_session(self._folder(session))
 
     def fresh_id(self) -> SessionId:
@@ -188,6 +199,11 @@ class Library:
 
     def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
         shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
+        if names_a_file(ref):
+            return SessionNotFound(
+                f"There is no file {shown}, nor a session of that name.",
+                hint="the path is taken from the current folder; rewind list shows the sessions in the store",
+            )
         if not folders:
             return SessionNotFound(
                 f"No session is called {shown}: none has been recorded yet.",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.http import Chunk
@@ -156,15 +157,41 @@ def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None)
     return tally.totals(running=running)
 
 
-class SessionReader:
-    """One session, opened. Bodies are read when asked for, and hash-checked."""
+class SessionReader(Protocol):
+    """One session, opened: from the store, or from a file that holds one."""
+
+    def recording(self) -> Recording:
+        """All steps that can be read, and the names of what cannot."""
+        ...
+
+    def blob(self, blob: BlobId) -> bytes:
+        """The bytes of that name. Raises DamagedStore rather than give other bytes."""
+        ...
+
+    def output(self, stream: Stream) -> bytes | None:
+        """What the agent read or wrote there; ``None`` when it was not recorded."""
+        ...
+
+    def make_ready(self) -> None:
+        """Do now what would otherwise delay the first body that is asked for."""
+        ...
+
+    def __enter__(self) -> "SessionReader": ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class FolderReader:
+    """A session in the store. Bodies are read when asked for, and hash-checked."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pack: PackReader | None = None
         self._parts: dict[BlobId, bytes] = {}
 
-    def __enter__(self) -> "SessionReader":
+    def __enter__(self) -> "FolderReader":
         return self
 
     def __exit__(
@@ -177,8 +204,10 @@ class SessionReader:
             self._pack.close()
             self._pack = None
 
+    def make_ready(self) -> None:
+        self.pack().index()
+
     def recording(self) -> Recording:
-        """All steps that can be read, and the names of what cannot."""
         journal, session = load_journal(self._folder)
         damage = list(journal.damage)
         if journal.start is None:
@@ -254,7 +283,6 @@ class SessionReader:
         return self._pack
 
     def blob(self, blob: BlobId) -> bytes:
-        """The bytes of that name. Raises DamagedStore rather than give other bytes."""
         if blob == NO_BYTES:
             return b""
         if blob in self._parts:
@@ -274,7 +302,6 @@ class SessionReader:
             ) from problem
 
     def output(self, stream: Stream) -> bytes | None:
-        """What the agent read or wrote there; ``None`` when it was not recorded."""
         seen = peek(self._folder)  # the last line is enough, and it names the streams
         name = getattr(seen[0].end, stream, None) if seen is not None else None
         if name is not None:

@@ -16,7 +16,7 @@ from rewind.model.session import Status
 from rewind.model.step import Step
 from rewind.providers.catalogue import identify
 from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
-from rewind.store.reader import SessionReader
+from rewind.store.reader import FolderReader
 
 LONGEST = 256 * 1024
 """Characters of a text that are searched; the rest of it is there in the recording."""
@@ -72,7 +72,7 @@ class SessionTexts:
 
     def rows(self) -> Iterator[Row]:
         """A row for each text, and a last one for the session. Raises RewindError where there is no session to read."""
-        with SessionReader(self._folder) as reader:
+        with FolderReader(self._folder) as reader:
             recording = reader.recording()
             session = recording.session
             begun = {"folder": self.name, "started": _finite(session.start.started)}
@@ -106,7 +106,7 @@ class SessionTexts:
             "unreadable": self._unreadable,
         }
 
-    def _passages(self, reader: SessionReader, step: Step) -> Iterator[Passage]:
+    def _passages(self, reader: FolderReader, step: Step) -> Iterator[Passage]:
         asked = self._bytes(reader, step.request.body)
         request = HttpRequest(head=step.request.head, body=asked or b"")
         provider = identify(request.head)
@@ -120,7 +120,7 @@ class SessionTexts:
         if response.reason:
             yield Passage(TextKind.ERROR, response.reason)
 
-    def _bytes(self, reader: SessionReader, name: BlobId) -> bytes | None:
+    def _bytes(self, reader: FolderReader, name: BlobId) -> bytes | None:
         try:
             return reader.blob(name)
         except (DamagedStore, OSError):

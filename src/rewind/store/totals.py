@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from rewind.conversation.retries import Attempt, retried
+from rewind.model.session import Recording, Status
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
 from rewind.stats.spending import Pricing, known_sum, may_have_cost
@@ -220,6 +221,16 @@ class Tally:
         for key, attempt in waiting:
             by_key.setdefault(key, []).append(attempt)
         return sum(1 for attempts in by_key.values() if len(attempts) > 1 for _ in retried(attempts))
+
+
+def totals_of(recording: Recording, pricing: Pricing | None = None) -> Totals:
+    """Of a recording that is at hand."""
+    tally = Tally(pricing)
+    for step in recording.steps:
+        tally.request(step.request)
+        if step.response is not None:
+            tally.response(step.index, step.response)
+    return tally.totals(running=recording.session.status is Status.RUNNING)
 
 
 def cost_of_call(pricing: Pricing, asked: Asked, model: str | None, usage: Usage) -> float | None:

@@ -10,7 +10,7 @@ from rewind.model.session import Session, Status
 from rewind.store.frames import Role
 from rewind.store.journal import Journal
 from rewind.store.pack import Index, PackReader
-from rewind.store.reader import SessionReader, load_journal
+from rewind.store.reader import FolderReader, load_journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def _problems(folder: Path, journal: Journal, session: Session) -> Iterator[tupl
         yield "journal", "the line that says what was run is gone"
     for step in sorted(journal.answers.keys() - journal.requests.keys()):
         yield f"step {step}", "its request line is gone"
-    with SessionReader(folder) as reader:
+    with FolderReader(folder) as reader:
         yield from (("parts", note) for note in reader.recording().damage if note.startswith("part."))
         try:
             pack = reader.pack()

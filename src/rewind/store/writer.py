@@ -179,8 +179,19 @@ class SessionWriter:
             except OSError as error:
                 self._fail(f"what the run stands on could not be written: {reason(error)}")
 
-    def end(self, *, ended: float, exit_code: int, redactions: int, remarks: tuple[str, ...]) -> None:
-        """The last line, written even by a broken writer if the disk lets it. Everything is closed afterwards."""
+    def end(
+        self,
+        *,
+        ended: float,
+        exit_code: int,
+        redactions: int,
+        remarks: tuple[str, ...],
+        broken: str | None = None,
+    ) -> None:
+        """The last line, written even by a broken writer if the disk lets it. Everything is closed afterwards.
+
+        ``broken`` is for a copy: why steps were missing already.
+        """
         blobs = self._pack_outputs() if self.broken is None else {}
         end = SessionEnd(
             ended=ended,
@@ -190,7 +201,7 @@ class SessionWriter:
             stderr=blobs.get("stderr"),
             redactions=redactions,
             remarks=remarks,
-            broken=self.broken,
+            broken=self.broken or broken,
         )
         try:
             self._write(journal.end_fields(end, self._tally.totals(), self._pack.size))

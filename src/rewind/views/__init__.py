@@ -160,6 +160,8 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "broken": end.broken if end else None,
         "rewind_version": start.rewind_version,
         "folder": one.folder,
+        "file": one.file,
+        "imported": start.imported,
     }
     if totals is not None:
         view |= {

@@ -12,7 +12,7 @@ import pytest
 from rewind.errors import EnvironmentProblem
 from rewind.model.session import Session, Status
 from rewind.store.library import Library
-from rewind.store.reader import SessionReader
+from rewind.store.reader import FolderReader
 from rewind.store.verify import verify_session
 from rewind.store.writer import SessionWriter
 from unit.store.making import ANSWER_HEAD, GrowingAgent, request, response, start
@@ -91,7 +91,7 @@ print(json.dumps([kept, writer.broken]))
 def assert_kept(folder: Path, count: int) -> None:
     """The first so many exchanges of a growing agent are there, byte for byte, and nothing is damaged."""
     agent = GrowingAgent()
-    with SessionReader(folder) as reader:
+    with FolderReader(folder) as reader:
         recording = reader.recording()
         assert recording.damage == ()
         assert len(recording.steps) >= count

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from rewind.cli.safe import safe, safe_line
+from rewind.safe import safe, safe_line
 
 
 @pytest.mark.parametrize(

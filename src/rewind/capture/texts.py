@@ -1,0 +1,146 @@
+"""Every text of a recording that is no body, in one walk: what is looked through is also what can be taken out.
+
+Whatever is a text in the model is met unless it is named here, so a field that is added later is met as well.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from rewind.model.http import RequestHead, ResponseHead
+from rewind.model.session import Edited, Lineage, Recording, Session, SessionEnd, SessionStart
+from rewind.model.step import Reading, StepRequest, StepResponse
+
+NAMES = frozenset(
+    {
+        (SessionStart, "id"),
+        (SessionStart, "replay_of"),
+        (SessionEnd, "stdin"),
+        (SessionEnd, "stdout"),
+        (SessionEnd, "stderr"),
+        (Lineage, "session"),
+        (Lineage, "key"),
+        (Edited, "key"),
+        (StepRequest, "match_key"),
+        (StepRequest, "asked_key"),
+        (StepRequest, "sketch"),
+        (StepRequest, "body"),
+        (StepResponse, "body"),
+        (Reading, "said"),
+    }
+)
+"""Ids and digests: they are no texts, and are made anew where what they stand for is changed."""
+
+TOLD_APART = frozenset(
+    {
+        (SessionStart, "command"),
+        (RequestHead, "host"),
+        (RequestHead, "target"),
+        (Session, "folder"),
+        (Session, "file"),
+    }
+)
+"""A command line and a URL are read as a whole; where the session lies on this machine is not taken along."""
+
+WORDS = frozenset(
+    {
+        (SessionStart, "rewind_version"),
+        (SessionStart, "stdin_kind"),
+        (StepRequest, "provider"),
+        (RequestHead, "method"),
+        (RequestHead, "scheme"),
+        (ResponseHead, "version"),
+    }
+)
+"""Words that programs choose and programs read: looked through, never changed."""
+
+Value = TypeVar("Value")
+
+_HEADERS = frozenset({"headers", "trailers"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text stands."""
+
+    path: str
+    """``reading.error``, ``tags.team``; of a header, its name."""
+    name: str
+    """Of the field, the member or the header that holds it."""
+    is_header: bool = False
+    is_word: bool = False
+
+    @property
+    def is_told_again(self) -> bool:
+        """Whether it only repeats, in short, what the bodies of its step say."""
+        return self.path == "model" or self.path.startswith("reading.")
+
+
+Change = Callable[[str, Place], str]
+"""Gives the text that is to stand there."""
+
+
+def retold(value: Value, change: Change) -> Value:
+    """The value with every text in it changed; the very same where none was."""
+    told: Value = _dataclass(value, change, "")
+    return told
+
+
+def outline_texts(recording: Recording, change: Change) -> Recording:
+    """All that belongs to no step: the session, its surroundings, what was damaged."""
+    told = retold(replace(recording, steps=()), change)
+    return replace(told, steps=recording.steps)
+
+
+def _dataclass(value: Any, change: Change, path: str) -> Any:
+    changed: dict[str, Any] = {}
+    kind = type(value)
+    for field in fields(value):
+        key = (kind, field.name)
+        if key in NAMES or key in TOLD_APART:
+            continue
+        held = getattr(value, field.name)
+        inside = f"{path}.{field.name}" if path else field.name
+        if field.name in _HEADERS:
+            told = _headers(held, change)
+        else:
+            told = _any(held, change, Place(inside, field.name, is_word=key in WORDS))
+        if told is not held:
+            changed[field.name] = told
+    return replace(value, **changed) if changed else value
+
+
+def _any(value: Any, change: Change, place: Place) -> Any:
+    match value:
+        case Enum():
+            return value
+        case str():
+            told = change(value, place)
+            return value if told == value or place.is_word else told
+        case tuple():
+            return _same_or(value, tuple(_any(one, change, place) for one in value))
+        case Mapping():
+            members = (
+                (_any(key, change, place), _any(one, change, Place(f"{place.path}.{key}", str(key))))
+                for key, one in value.items()
+            )
+            return _same_or(value, dict(members))
+        case _ if is_dataclass(value):
+            return _dataclass(value, change, place.path)
+    return value
+
+
+def _headers(headers: tuple[tuple[str, str], ...], change: Change) -> tuple[tuple[str, str], ...]:
+    told = tuple(
+        (
+            change(name, Place(name, "header's name")),
+            change(value, Place(name, name, is_header=True)),
+        )
+        for name, value in headers
+    )
+    return _same_or(headers, told)
+
+
+def _same_or(before: Value, after: Value) -> Value:
+    return before if before == after else after

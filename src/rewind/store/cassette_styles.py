@@ -1,0 +1,197 @@
+"""How a JSON text was written, so that the value alone is enough to write the same bytes again."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from rewind.errors import BadCassette
+
+DEEPEST = 100
+"""What is nested deeper is shown as text."""
+WHITESPACE = " \t\r\n"
+_ESCAPABLE = "<>&'=/\x7f\u2028\u2029"
+"""Characters that some writers escape without need. None of them stands outside the strings of a JSON text."""
+_ESCAPED = re.compile(r"\\u(0026|0027|003c|003d|003e|007f|2028|2029)")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_INDENTED = re.compile(r"[\[{]\n( {1,8})(?! )")
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_MOST_AROUND = 1000
+
+
+class Odd(ValueError):
+    """A text that no style writes again, or whose value readers would not agree on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """All that two writers of one value may do differently."""
+
+    comma: str = ","
+    colon: str = ":"
+    indent: int | None = None
+    """How many spaces a level is set in; ``None`` for all on one line."""
+    ascii: bool = False
+    """Whether all that is not ASCII is escaped."""
+    escapes: str = ""
+    """Characters that are escaped besides."""
+    before: str = ""
+    after: str = ""
+
+
+PLAIN = Style()
+
+
+def style_fields(style: Style) -> dict[str, Any]:
+    """What is not plain about it."""
+    return {
+        name: value for name in Style.__slots__ if (value := getattr(style, name)) != getattr(PLAIN, name)
+    }
+
+
+def style_in(fields: Any) -> Style:
+    """Back from its fields. Raises BadCassette for a style that no writer has."""
+    if not isinstance(fields, dict):
+        raise BadCassette("A style is not an object.")
+    known = {name: value for name, value in fields.items() if name in Style.__slots__}
+    style = Style(**known)
+    indent = style.indent
+    sound = (
+        style.comma in ((",", ", ") if indent is None else (",",))
+        and style.colon in (":", ": ")
+        and (indent is None or (type(indent) is int and 1 <= indent <= 8))
+        and type(style.ascii) is bool
+        and _is_made_of(style.escapes, _ESCAPABLE, most=len(_ESCAPABLE))
+        and _is_made_of(style.before, WHITESPACE, most=_MOST_AROUND)
+        and _is_made_of(style.after, WHITESPACE, most=_MOST_AROUND)
+    )
+    if not sound:
+        raise BadCassette("A style is none that JSON can have.")
+    return style
+
+
+def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
+    return isinstance(text, str) and len(text) <= most and not text.strip(letters)
+
+
+def written(value: Any, style: Style) -> str:
+    """The text of that value. Raises ValueError, TypeError or RecursionError for what has none."""
+    text = _encoder(style.comma, style.colon, style.indent, style.ascii).encode(value)
+    for letter in style.escapes:
+        text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
+    return style.before + text + style.after if style.before or style.after else text
+
+
+@lru_cache(maxsize=32)
+def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(
+        separators=(comma, colon),
+        indent=indent,
+        ensure_ascii=ascii_only,
+        allow_nan=False,
+        check_circular=False,
+    )
+
+
+def size_written(value: Any, style: Style, limit: int) -> int:
+    """About how many bytes its text has: never twice as many. Found without making it; given up beyond the limit."""
+    size, waiting = len(style.before) + len(style.after), [(value, 1)]
+    while waiting:
+        if size > limit:
+            return size
+        one, depth = waiting.pop()
+        match one:
+            case str():
+                size += len(_quoted(one, style.ascii)) + 5 * sum(map(one.count, style.escapes))
+            case dict() | list():
+                set_in = 0 if style.indent is None else 1 + style.indent * depth
+                between = len(style.comma) + set_in
+                size += 2 + len(one) * between
+                if isinstance(one, dict):
+                    size += sum(len(_quoted(key, style.ascii)) + len(style.colon) for key in one)
+                waiting.extend(
+                    (inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)
+                )
+            case _:
+                size += 1
+    return size
+
+
+def _quoted(text: str, ascii_only: bool) -> bytes:
+    return (json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring)(
+        text
+    ).encode("utf-8", "surrogatepass")
+
+
+def value_of(text: str) -> Any:
+    """The value of a JSON text. Raises Odd for one that not every reader would read alike."""
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise Odd(str(error)) from error
+    _check(value, DEEPEST)
+    if _SURROGATE.search(text) is not None:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise Odd("half a surrogate pair") from error
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise Odd(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _check(value: Any, room: int) -> None:
+    """Neither too deep nor with numbers that not every reader can hold."""
+    if room == 0:
+        raise Odd("it is nested too deep")
+    for inner in value.values() if type(value) is dict else value if type(value) is list else (value,):
+        kind = type(inner)
+        if kind is dict or kind is list:
+            _check(inner, room - 1)
+        elif kind is int and not _SMALLEST <= inner <= _LARGEST:
+            raise Odd("a number is too large")
+
+
+def style_of(text: str, value: Any, whole: str | None = None) -> Style:
+    """The style in which the value becomes that text again. Raises Odd.
+
+    ``whole`` is what the text is a part of; all of it is in one style, and tells more of it.
+    """
+    core = text.strip(WHITESPACE)
+    start = text.find(core)
+    around = Style(before=text[:start], after=text[start + len(core) :])
+    if len(around.before) > _MOST_AROUND or len(around.after) > _MOST_AROUND:
+        raise Odd("too much white space")
+    for style in _guesses(core, core if whole is None else whole):
+        if written(value, style) == core:
+            return replace(style, before=around.before, after=around.after)
+    raise Odd("it is written in a way of its own")
+
+
+def _guesses(core: str, whole: str) -> Iterator[Style]:
+    """Styles that may be the one, the likeliest first."""
+    escapes = "".join(sorted({chr(int(code, 16)) for code in _ESCAPED.findall(whole)}))
+    if "\\/" in whole:
+        escapes += "/"
+    codes = whole.isascii() and "\\u" in whole
+    for ascii_only in (True, False) if codes else (False,):
+        # In a text that escapes all but ASCII, these two are so escaped anyway.
+        extra = escapes.replace("\u2028", "").replace("\u2029", "") if ascii_only else escapes
+        base = Style(ascii=ascii_only, escapes=extra)
+        if found := _INDENTED.match(core):
+            yield replace(base, colon=": ", indent=len(found[1]))
+            continue
+        spaced = replace(base, comma=", ", colon=": ")
+        half = replace(base, colon=": ")
+        position = core.find('":')
+        if position >= 0 and core[position + 2 : position + 3] == " ":
+            yield from (spaced, half, base)
+        else:
+            yield from (base, spaced) if position >= 0 or "," in core else (base,)

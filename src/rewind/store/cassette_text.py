@@ -1,0 +1,69 @@
+"""Text as a cassette shows it: cut where a change stays on one line, and with nothing in it that hides."""
+
+import re
+from collections.abc import Iterator
+
+WIDTH = 110
+"""What is not longer stays on one line."""
+MOST_LINES = 2_000_000
+"""Of a text whose lines others refer to."""
+_LONG = 400
+"""A stretch of text without any place to cut it is cut when it is longer than this."""
+_SENTENCE = re.compile(r"[.!?] (?=\S)|[。！？]")
+_MEMBER = re.compile(r'["}\]], ?(?=["{\[])')
+_UNSEEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""Control characters that a terminal would obey, marks that turn text around, and halves of pairs: in strings only."""
+
+
+def pieces_of(text: str) -> list[str]:
+    """Lines; of long ones the sentences; of what is still long, pieces that fit."""
+    pieces: list[str] = []
+    for line in lines_of(text):
+        if len(line) <= WIDTH:
+            pieces.append(line)
+            continue
+        for sentence in _cut_after(_SENTENCE, line):
+            for member in (sentence,) if len(sentence) <= _LONG else _cut_after(_MEMBER, sentence):
+                if len(member) <= _LONG:
+                    pieces.append(member)
+                else:
+                    pieces.extend(_wrapped(member))
+    return pieces
+
+
+def _cut_after(end: re.Pattern[str], text: str) -> Iterator[str]:
+    start = 0
+    for found in end.finditer(text):
+        yield text[start : found.end()]
+        start = found.end()
+    if start < len(text):
+        yield text[start:]
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Cut after the last space that fits, or else where the line is full."""
+    start = 0
+    while len(text) - start > WIDTH:
+        space = text.rfind(" ", start + WIDTH // 2, start + WIDTH)
+        end = space + 1 if space >= 0 else start + WIDTH
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def lines_of(text: str) -> list[str]:
+    """Cut after each newline, and nowhere else."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def visible(text: str) -> str:
+    """The text of JSON values, with nothing in it that shows itself otherwise than it is."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # two halves that stand together are one character, to every reader
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,40 @@
+"""The messages of a trace in the words of another API than the one that was spoken."""
+
+from collections.abc import Sequence
+
+from rewind.edit.calls import tied
+from rewind.edit.retelling import SHAPES, written
+from rewind.edit.shapes.pen import Pen, media_in
+from rewind.errors import UsageError
+from rewind.model.http import HttpRequest, RequestHead
+from rewind.providers.answer import asked_for
+from rewind.providers.catalogue import identify
+from rewind.store.traces_bodies import Bodies
+from rewind.store.traces_forms import SCHEME
+from rewind.trace.apis.base import Asking
+from rewind.trace.replaying import Replayed
+from rewind.trace.talk import Conversation
+
+
+def retold_as(told: Replayed, conversation: Conversation, api: str) -> Replayed:
+    """The same conversation for that API; what only the first API can read is left out, and told. Raises UsageError."""
+    if api not in SHAPES:
+        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
+    request = _request(conversation)
+    asked = identify(request.head).asked(request)
+    pen = Pen()
+    messages = list(asked.messages)
+    pen.data = media_in([asked_for(request)[0]], messages)
+    system, turns = written(asked.system, tied(messages), api, pen)
+    remarks = (*told.remarks, *_losses(pen))
+    return Replayed.of(turns, api=api, model=told.model, system=system, remarks=remarks, entries=told.entries)
+
+
+def _request(conversation: Conversation) -> HttpRequest:
+    form = conversation.api.form(Asking(model=conversation.model, system=conversation.system, tools=[]))
+    head = RequestHead(method="POST", scheme=SCHEME, host="", port=0, target=form.target, headers=())
+    return HttpRequest(head=head, body=Bodies().request(form, conversation.give()).data())
+
+
+def _losses(pen: Pen) -> Sequence[str]:
+    return [f"{what} ({count}×)" if count > 1 else what for what, count in pen.lost.items()]

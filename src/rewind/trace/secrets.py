@@ -1,0 +1,96 @@
+"""The process's own credentials, which must not reach the disk: the values of its key variables, however written.
+
+The rule of the gateway's recorder (:mod:`rewind.capture`) in small: a trace is written in the agent's own process, with
+the standard library alone, and a step may take only microseconds.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_PLAIN_NAMES = re.compile(
+    r"SECRET|PASSW|CREDENTIAL|(?:API|ACCESS)_?KEY|(?:ACCESS|AUTH)_?TOKEN", re.IGNORECASE
+)
+"""Names that leave no doubt; what stands under another must look as if chance had made it."""
+_NOT_A_VALUE = re.compile(r"_(?:FILE|PATH|DIR|NAME|TYPE|USER|USERNAME|HOST|HEADER|ENV)$", re.IGNORECASE)
+_SHORTEST = 8
+"""Shorter values are too likely to stand in a text by chance."""
+_HARMLESS = re.compile(
+    r"[-+0-9.,_:eE]+|[a-z]{1,15}|[A-Z]?[a-z]{1,14}|[A-Z]{1,15}|(?:~|\.{0,2})/[\w./-]*|(.)\1*"
+)
+"""Numbers, single words, paths, a repeated sign: what people put where no secret is needed."""
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])(?!.*://)\S+")
+_UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
+"""What stands in URLs as it is. (Importing ``urllib.parse`` for this would cost more than all the rest.)"""
+_CAPITALS, _DIGITS = _UNQUOTED[:26].decode(), "0123456789"
+_PROBE = 16
+"""Signs that are looked for first."""
+
+
+class Secrets(NamedTuple):
+    """Each way of writing a credential of this process; the longest first, as one value may be a part of another."""
+
+    forms: tuple[bytes, ...] = ()
+    probes: tuple[str, ...] = ()
+    """A piece of each: nearly all lines are let go by these, which takes a third of the time."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Secrets":
+        found = {
+            form
+            for name, value in environment.items()
+            if _NAMES.search(name) and not _NOT_A_VALUE.search(name) and _is_secret(name, value)
+            for form in _forms(value)
+        }
+        forms = tuple(sorted(found, key=len, reverse=True))
+        return cls(
+            forms, tuple(dict.fromkeys(_probe(form.decode("utf-8", "surrogateescape")) for form in forms))
+        )
+
+    def in_text(self, text: str) -> bool:
+        """Whether one may be there."""
+        for probe in self.probes:  # noqa: SIM110  done for every step, and any() takes half as long again
+            if probe in text:
+                return True
+        return False
+
+    def removed(self, data: bytes) -> bytes:
+        """With something as long in their place, that tells nothing."""
+        for form in self.forms:
+            if form in data:
+                data = data.replace(form, b"REDACTED".ljust(len(form), b"x"))
+        return data
+
+
+def _probe(form: str) -> str:
+    """A piece that ends in a capital letter, or else a digit: searching goes by the last sign, and those are rare."""
+    for signs in (_CAPITALS, _DIGITS):
+        end = max(form.rfind(sign) for sign in signs) + 1
+        if end >= _SHORTEST:
+            return form[max(0, end - _PROBE) : end]
+    return form
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if len(value) < _SHORTEST or _HARMLESS.fullmatch(value):
+        return False
+    return bool(_PLAIN_NAMES.search(name) or _RANDOM.fullmatch(value))
+
+
+def _forms(value: str) -> Iterator[bytes]:
+    """As it is, as JSON has it (also in JSON inside JSON), as a URL has it, and inside any base64 text."""
+    raw = value.encode("utf-8", "surrogateescape")
+    yield raw
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield once.encode("utf-8", "surrogateescape")
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogateescape")
+    yield b"".join(bytes([sign]) if sign in _UNQUOTED else b"%%%02X" % sign for sign in raw)
+    for shift in range(3):
+        # The characters that depend on the value alone, wherever in the encoded text it begins.
+        inner = b64encode(bytes(shift) + raw)[(8 * shift + 5) // 6 : 8 * (shift + len(raw)) // 6]
+        yield inner
+        yield inner.translate(bytes.maketrans(b"+/", b"-_"))

@@ -1,0 +1,115 @@
+"""``rewind import``: files become sessions, each for itself."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from shelf import Rewind, Shelf
+from talks import begin, refund
+
+
+def two_cassettes(rewind: Rewind, shelf: Shelf) -> list[str]:
+    for session, name in (("aaaa0001", "one"), ("bbbb0002", "two")):
+        refund(begin(shelf, session, name=name)).end()
+        assert rewind("export", name).code == 0
+    return ["one.rw", "two.rw"]
+
+
+def test_a_cassette_is_taken_in_and_taking_it_in_again_changes_nothing(rewind: Rewind, shelf: Shelf) -> None:
+    two_cassettes(rewind, shelf)
+    ran = rewind("import", "one.rw", "--home", "elsewhere")
+    assert ran.code == 0
+    assert "✓ imported aaaa0001  3 steps" in ran.text
+    assert "→ rewind inspect aaaa0001 · rewind replay aaaa0001 -- COMMAND" in ran.talk
+    again = rewind("import", "one.rw", "--home", "elsewhere")
+    assert (again.code, "= already there aaaa0001" in again.text) == (0, True)
+    shown = rewind("list", "--json", "--home", "elsewhere").json()["sessions"]
+    assert [(one["id"], one["name"], one["imported"]) for one in shown] == [("aaaa0001", "one", True)]
+
+
+def test_export_of_an_import_is_the_very_same_file(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    rewind("import", "one.rw", "--home", "elsewhere")
+    again = rewind("export", "one", "-o", "-", "--home", "elsewhere")
+    assert again.data == (tmp_path / "one.rw").read_bytes()
+
+
+def test_one_bad_file_does_not_stop_the_others(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    bad = tmp_path / "bad.rw"
+    bad.write_bytes((tmp_path / "one.rw").read_bytes().replace(b"8821", b"8822", 1))
+    ran = rewind("import", "one.rw", "bad.rw", "two.rw", "--home", "elsewhere")
+    assert ran.code == 6
+    assert ran.text.count("✓ imported") == 2
+    assert "bad.rw" in ran.talk
+    told = rewind("import", "two.rw", "gone.rw", "--json", "--home", "elsewhere")
+    assert told.code == 3
+    rows = told.json()["files"]
+    assert told.json()["schema"] == "rewind/import@1"
+    assert [(row["id"], row["error"] is None) for row in rows] == [("bbbb0002", True), (None, False)]
+    assert rows[0]["new"] is False
+    assert len(rewind("list", "--json", "--home", "elsewhere").json()["sessions"]) == 2
+
+
+def test_one_file_that_cannot_be_read_is_an_error_and_leaves_no_store(rewind: Rewind, tmp_path: Path) -> None:
+    (tmp_path / "x.rw").write_text("no cassette\n")
+    ran = rewind("import", "x.rw", "--home", "elsewhere")
+    assert (ran.code, ran.text) == (6, "")
+    assert ran.talk.startswith("rewind: ")
+    assert rewind("import", "gone.rw").code == 3
+    assert rewind("import", ".").code == 3
+    assert rewind("list", "--json", "--home", "elsewhere").json()["sessions"] == []
+
+
+def test_a_name_may_be_given_to_one_file(rewind: Rewind, shelf: Shelf) -> None:
+    files = two_cassettes(rewind, shelf)
+    assert rewind("import", *files, "--name", "x").code == 2
+    assert rewind("import", "one.rw", "--name", "the incident", "--home", "elsewhere").code == 0
+    assert rewind("inspect", "the incident", "--home", "elsewhere").code == 0
+    again = rewind("import", "one.rw", "--name", "new name", "--home", "elsewhere")
+    assert again.code == 0
+    assert "there already, under the name 'the incident', so --name 'new name' was not used" in again.talk
+    assert "not used" not in rewind("import", "one.rw", "--name", "the incident", "--home", "elsewhere").talk
+
+
+def test_a_pipe_is_read_to_its_end(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for data, code, told in (
+        ((tmp_path / "one.rw").read_bytes(), 0, "✓ imported aaaa0001  3 steps"),
+        (b"no cassette\n", 6, f"{pipe} is no file that Rewind can import."),
+    ):
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        ran = rewind("import", str(pipe), "--home", "elsewhere")
+        writer.join()
+        assert (ran.code, told in ran.text + ran.talk) == (code, True), ran.talk
+        assert "rewind-import-" not in ran.text + ran.talk
+
+
+def test_dash_is_what_is_piped_in(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    with (tmp_path / "one.rw").open("rb") as file:
+        ran = subprocess.run(
+            [sys.executable, "-m", "rewind", "import", "-", "--home", "elsewhere"],
+            stdin=file,
+            capture_output=True,
+            cwd=tmp_path,
+            check=False,
+        )
+    assert (ran.returncode, b"imported aaaa0001  3 steps" in ran.stdout) == (0, True), ran.stderr
+
+
+def test_a_cassette_of_a_trace_is_not_advised_to_be_replayed(rewind: Rewind, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text(
+        '{"ts": 1763197320.0, "run": "aaaa0001", "kind": "llm_call", "messages": [{"role": "user", "content": "Hi"}]}\n'
+        '{"ts": 1763197321.0, "run": "aaaa0001", "kind": "final", "text": "Hello"}\n'
+    )
+    ran = rewind("export", "run.jsonl", "-o", "t.rw", "--redact", "Hello")
+    assert (ran.code, "replay" in ran.talk) == (0, False), "nothing of a trace can be replayed"
+    ran = rewind("import", "t.rw", "--home", "elsewhere")
+    assert "rewind messages" in ran.talk
+    assert "replay" not in ran.talk
