@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,7 @@ from support.cli import missing_node
 from support.lab import Lab
 from support.provider import FakeProvider
 from support.script import Playbook
+from support.sdk_bench import KEYS, NAMES, PROXY_VARIABLES, MakeBench, SdkBench, Sent
 from support.trust import Trust
 
 # A busy machine is not a failed property.
@@ -44,6 +46,29 @@ def lab(trust: Trust, tmp_path: Path) -> Iterator[Callable[[Playbook], Lab]]:
             return Lab(tmp_path, trust, provider)
 
         yield build
+
+
+@pytest.fixture
+def bench(trust: Trust, tmp_path: Path) -> Iterator[MakeBench]:
+    """``bench(playbook, …)``: a provider that plays it, and an empty store, for sessions in this process."""
+    with ExitStack() as open_providers:
+
+        def build(playbook: Playbook, **more: Any) -> SdkBench:
+            sent = Sent(playbook)
+            provider = open_providers.enter_context(FakeProvider(sent, trust=trust, names=NAMES))
+            return SdkBench(tmp_path, trust, provider, sent, more)
+
+        yield build
+
+
+@pytest.fixture
+def plain_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: no proxies of the machine's own, no settings of Rewind, and dummy keys."""
+    for name in (*PROXY_VARIABLES, "rewind_mode", "rewind_home"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -6,22 +6,40 @@ TYPE_CHECKING = False  # typing's own would have to be imported, and importing r
 if TYPE_CHECKING:
     from os import PathLike
 
-    from rewind.errors import RewindError
+    from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
     from rewind.runs.messages import Messages
+    from rewind.sdk.note import note
+    from rewind.sdk.run import Run
+    from rewind.sdk.session import session
+    from rewind.sdk.tool import tool
     from rewind.trace.recorder import Trace
     from rewind.trace.replaying import Replayed
 
 __all__ = [
+    "ReplayMiss",
+    "ResultLost",
     "RewindError",
+    "Run",
+    "ToolFailed",
     "Trace",
     "__version__",
     "messages",
+    "note",
     "replay",
+    "session",
+    "tool",
 ]
 
 _LATER = {
+    "ReplayMiss": "rewind.errors",
+    "ResultLost": "rewind.errors",
     "RewindError": "rewind.errors",
+    "Run": "rewind.sdk.run",
+    "ToolFailed": "rewind.errors",
     "Trace": "rewind.trace.recorder",
+    "note": "rewind.sdk.note",
+    "session": "rewind.sdk.session",
+    "tool": "rewind.sdk.tool",
 }
 """What is loaded when it is first asked for, and from where."""
 

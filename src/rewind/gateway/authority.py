@@ -21,6 +21,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from rewind.errors import EnvironmentProblem
 from rewind.gateway.certificates import RUN_LIFETIME, ca_certificate, key_pem, leaf_certificate
@@ -57,6 +58,11 @@ class Authority:
     @property
     def certificate_pem(self) -> bytes:
         return self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def name(self) -> str:
+        """By which its certificates name it as their issuer; no other CA has it."""
+        return str(self._certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
     def server_context(self, host: str) -> ssl.SSLContext:
         """How to speak TLS as that host."""

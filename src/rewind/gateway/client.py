@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, Protocol, cast
 
 from rewind.gateway.exchange import Decided, Deny, Exchange, Hold, Junction, Origin, Pass, Play, Verdict
 from rewind.gateway.http1 import (
@@ -30,9 +30,33 @@ LAST_WORD_SECONDS = 1.0
 """How long a client that is still sending may take to read an answer that came early."""
 
 
+class Peer(NamedTuple):
+    """A client on this machine, as both ends of its connection know it."""
+
+    port: int
+    binding: bytes | None = None
+    """The channel binding (RFC 5929) of its TLS; ``None`` where it speaks in the clear."""
+
+
+class Callers(Protocol):
+    """Whose requests come through a gateway that several runs share."""
+
+    def around(self, peer: Peer) -> "Surroundings":
+        """The surroundings of the run whose request begins to arrive from there."""
+        ...
+
+    def keeps(self, peer: Peer) -> bool:
+        """False where nobody could tell whose the next request would be: the connection ends with the answer."""
+        ...
+
+    def left(self, peer: Peer) -> None:
+        """That connection is over."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every connection of one gateway shares."""
+    """What every connection of one gateway shares; in a shared gateway, every request of one run."""
 
     junction: Junction
     pool: Pool | None
@@ -40,6 +64,8 @@ class Surroundings:
     port: int
     relays: set[Relay] = field(default_factory=set)
     """Exchanges under way with an origin, some of them for clients that have left."""
+    callers: Callers | None = None
+    """``None``: all requests are of one run."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -47,6 +73,8 @@ class ClientConnection(asyncio.Protocol):
 
     def __init__(self, around: Surroundings, origin: Origin | None) -> None:
         self._around = around
+        self._callers = around.callers
+        self._peer = Peer(0)
         self._origin = origin
         """Fixed inside a CONNECT tunnel and behind SNI; otherwise each request names its own."""
         self._transport: asyncio.Transport | None = None
@@ -70,6 +98,10 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are not subclasses
+        if self._callers is not None:
+            tls = transport.get_extra_info("ssl_object")
+            port = transport.get_extra_info("peername")[1]
+            self._peer = Peer(port, None if tls is None else tls.get_channel_binding())
 
     def data_received(self, data: bytes) -> None:
         if self._leaving:
@@ -82,6 +114,8 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self._callers is not None:
+            self._callers.left(self._peer)
         if self._frames is not None:
             self._frames.client_lost()
         elif self._relay is not None:
@@ -121,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
         if not complete:
             self._leave()
             return
-        if not keep_alive:
+        if not keep_alive or (self._callers is not None and not self._callers.keeps(self._peer)):
             self.close()
             return
         self.hold_reading(False)
@@ -175,6 +209,8 @@ class ClientConnection(asyncio.Protocol):
             return False
         incoming = IncomingRequest(bytes(self._buffer[:end]))
         del self._buffer[:end]
+        if self._callers is not None:
+            self._around = self._callers.around(self._peer)
         head, wire_head = aim(incoming, self._origin, self._around.port)
         self._incoming, self._head = incoming, head
         self._exchange = self._around.junction.begin(head)

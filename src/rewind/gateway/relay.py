@@ -23,6 +23,8 @@ DRAIN_SECONDS = 1.0
 RESEND_LIMIT = 32 * 1024 * 1024
 """Requests up to this size can be sent again when a kept-alive connection turns out to be dead."""
 
+RUN_ENDED = "the run ended before the answer did"
+
 BACKLOG_LIMIT = 1024 * 1024
 """Bytes of a request that may wait for the connection; then the client is told to slow down."""
 
@@ -268,7 +270,16 @@ class Relay:
 
     def stop(self) -> None:
         """The run is over: keep what came, and let go."""
-        self._end(Ending.CLIENT_CLOSED, "the run ended before the answer did")
+        self._end(Ending.CLIENT_CLOSED, RUN_ENDED)
+
+    async def outlive(self, rest: Exchange) -> None:
+        """The run is over: keep what came. The client hears the rest as if there had been no run, as ``rest``."""
+        if self._client is None or self._ended.done():
+            self.stop()
+            await asyncio.wait([self.task])
+            return
+        kept, self.exchange = self.exchange, rest
+        await kept.answer_ended(Ending.CLIENT_CLOSED, reason=RUN_ENDED)
 
 
 def _because(error: Exception | None) -> str:

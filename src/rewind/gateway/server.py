@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from rewind.gateway.client import ClientConnection, Surroundings
+from rewind.gateway.client import Callers, ClientConnection, Peer, Surroundings
 from rewind.gateway.dial import UpstreamFailed
 from rewind.gateway.exchange import Junction, Origin, Route
 from rewind.gateway.http1 import MAX_HEAD, BadMessage
@@ -40,14 +40,20 @@ class Gateway:
     """Accepts connections until it is stopped."""
 
     def __init__(
-        self, listener: socket.socket, junction: Junction, certificates: Certificates, pool: Pool | None
+        self,
+        listener: socket.socket,
+        junction: Junction,
+        certificates: Certificates,
+        pool: Pool | None,
+        callers: Callers | None = None,
     ) -> None:
+        """With ``callers``, ``junction`` and ``pool`` serve only what no run has a part in."""
         listener.setblocking(False)
         self._listener = listener
         self._junction = junction
         self._certificates = certificates
         self._pool = pool
-        self._around = Surroundings(junction, pool, listener.getsockname()[1])
+        self._around = Surroundings(junction, pool, listener.getsockname()[1], callers=callers)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -88,52 +94,63 @@ class Gateway:
 
     async def _welcome(self, sock: socket.socket) -> None:
         """Find the door, and hand the connection on."""
+        callers, peer, taken = self._around.callers, _peer(sock), False
         try:
-            first = await _peek(sock)
-            if first.startswith(TLS_GREETING):
-                await self._secure(sock, None)
-            elif first.startswith(b"CONNECT "):
-                await self._connect(sock)
-            elif first:
-                await self._plain(sock, None)
-            else:
-                sock.close()
+            taken = await self._handed_on(sock)
         except (BadMessage, ValueError) as problem:  # ValueError: a host name that no certificate could carry
             self._junction.remark("a client", f"did not speak HTTP: {problem}")
             sock.close()
         except (ConnectionError, TimeoutError, BrokenPipeError):
             sock.close()  # the client went away before it said anything
+        finally:
+            if callers is not None and not taken:
+                callers.left(peer)
 
-    async def _connect(self, sock: socket.socket) -> None:
+    async def _handed_on(self, sock: socket.socket) -> bool:
+        """Whether somebody has it now, who will say when it is over."""
+        first = await _peek(sock)
+        if first.startswith(TLS_GREETING):
+            return await self._secure(sock, None)
+        if first.startswith(b"CONNECT "):
+            return await self._connect(sock)
+        if first:
+            return await self._plain(sock, None)
+        sock.close()
+        return False
+
+    async def _connect(self, sock: socket.socket) -> bool:
         loop = asyncio.get_running_loop()
         head = await _read_head(sock)
         authority = head.split(b" ", 2)[1].decode("latin-1")
         origin = origin_of(authority, "https")
         if origin.port == self._around.port and origin.host in ("127.0.0.1", "localhost", "::1"):
             await _turn_away(sock, "508 Loop Detected", "the gateway was asked to connect to itself")
-            return
-        match self._junction.route(origin.host, origin.port):
+            return False
+        around = self._around
+        if around.callers is not None:
+            around = around.callers.around(_peer(sock))
+        match around.junction.route(origin.host, origin.port):
             case Route.REFUSE:
                 await _turn_away(
                     sock, "403 Forbidden", f"{authority} is not on tape, and a replay stays offline"
                 )
             case Route.TUNNEL if origin.port == 443:
-                await self._tunnel(sock, origin)
+                return await self._tunnel(sock, origin, around.pool)
             case Route.TUNNEL:
-                await self._tunnel_or_plain(sock, origin)
+                return await self._tunnel_or_plain(sock, origin, around.pool)
             case Route.INTERCEPT:
-                if self._pool is not None and self._junction.forwards_everything:
-                    self._pool.warm(origin)
+                if around.pool is not None and around.junction.forwards_everything:
+                    around.pool.warm(origin)
                 await loop.sock_sendall(sock, ESTABLISHED)
                 first = await _peek(sock)
                 if first.startswith(TLS_GREETING):
-                    await self._secure(sock, origin)
-                elif first:
-                    await self._plain(sock, Origin("http", origin.host, origin.port))
-                else:
-                    sock.close()
+                    return await self._secure(sock, origin)
+                if first:
+                    return await self._plain(sock, Origin("http", origin.host, origin.port))
+                sock.close()
+        return False
 
-    async def _secure(self, sock: socket.socket, origin: Origin | None) -> None:
+    async def _secure(self, sock: socket.socket, origin: Origin | None) -> bool:
         """Speak TLS as the host the client wants; without an origin, as the one it names."""
         turned_away: list[str] = []
         if origin is None:
@@ -153,13 +170,16 @@ class Gateway:
             if isinstance(error, ssl.SSLError) and not turned_away:
                 subject = origin.host if origin is not None else "a client"
                 self._junction.remark(subject, f"a client refused our certificate ({error.reason or error})")
+            return False
+        return True
 
-    async def _plain(self, sock: socket.socket, origin: Origin | None) -> None:
+    async def _plain(self, sock: socket.socket, origin: Origin | None) -> bool:
         await asyncio.get_running_loop().connect_accepted_socket(
             lambda: ClientConnection(self._around, origin), sock
         )
+        return True
 
-    async def _tunnel_or_plain(self, sock: socket.socket, origin: Origin) -> None:
+    async def _tunnel_or_plain(self, sock: socket.socket, origin: Origin, pool: Pool | None) -> bool:
         """Some proxy agents tunnel plain HTTP too; what looks like a model server in there is recorded."""
         await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
         try:
@@ -168,22 +188,24 @@ class Gateway:
         except TimeoutError:
             first = b""  # a protocol in which the server speaks first
         if first.split(b" ")[0] in HTTP_METHODS:
-            await self._plain(sock, Origin("http", origin.host, origin.port))
-        else:
-            await self._tunnel(sock, origin, established=True)
+            return await self._plain(sock, Origin("http", origin.host, origin.port))
+        return await self._tunnel(sock, origin, pool, established=True)
 
-    async def _tunnel(self, sock: socket.socket, origin: Origin, *, established: bool = False) -> None:
-        assert self._pool is not None, "an offline junction tunnels nothing"
-        near, far = TunnelEnd(), TunnelEnd()
+    async def _tunnel(
+        self, sock: socket.socket, origin: Origin, pool: Pool | None, *, established: bool = False
+    ) -> bool:
+        assert pool is not None, "an offline junction tunnels nothing"
+        callers, peer = self._around.callers, _peer(sock)
+        near, far = TunnelEnd(None if callers is None else lambda: callers.left(peer)), TunnelEnd()
         near.join(far)  # before it is connected: a server may speak first
         try:
-            await self._pool.dialer.open(origin, far, tunnel=True)
+            await pool.dialer.open(origin, far, tunnel=True)
         except UpstreamFailed as failure:
             if established:
                 sock.close()
             else:
                 await _turn_away(sock, "502 Bad Gateway", str(failure))
-            return
+            return False
         try:
             if not established:
                 await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
@@ -191,6 +213,7 @@ class Gateway:
         except OSError:
             far.close()  # the client went away meanwhile
             raise
+        return True
 
 
 class _SniConnection(ClientConnection):
@@ -204,6 +227,13 @@ class _SniConnection(ClientConnection):
         assert name, "the SNI door refuses clients that name no host"
         self._origin = Origin("https", name, UNKNOWN_PORT)
         super().connection_made(transport)
+
+
+def _peer(sock: socket.socket) -> Peer:
+    try:
+        return Peer(sock.getpeername()[1])
+    except OSError:  # it has gone already
+        return Peer(0)
 
 
 async def _readable(sock: socket.socket) -> None:

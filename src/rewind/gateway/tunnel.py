@@ -1,13 +1,16 @@
 """An untouched tunnel for hosts that are not recorded: bytes in, bytes out."""
 
 import asyncio
+from collections.abc import Callable
 from typing import cast
 
 
 class TunnelEnd(asyncio.Protocol):
     """One end of a tunnel; what comes in here goes out at the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, over: Callable[[], None] | None = None) -> None:
+        """``over`` is called when its connection is no more."""
+        self._when_over = over
         self._transport: asyncio.Transport | None = None
         self._other: TunnelEnd | None = None
         self._early: list[bytes] = []
@@ -60,6 +63,8 @@ class TunnelEnd(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._when_over is not None:
+            self._when_over()
         if self._other is not None:
             self._other.close()
 

@@ -74,6 +74,7 @@ class Pool:
         self.dialer = dialer
         self._idle: dict[Origin, list[UpstreamConnection]] = defaultdict(list)
         self._warming: dict[Origin, list[asyncio.Task[UpstreamConnection]]] = defaultdict(list)
+        self._closed = False
 
     def warm(self, origin: Origin) -> None:
         """Start a connection now, because a request is about to want it."""
@@ -114,12 +115,15 @@ class Pool:
         connection.carrier = None
         connection.used = True
         connection.idle_since = asyncio.get_running_loop().time()
-        if not connection.lost:
+        if self._closed:
+            connection.transport.abort()
+        elif not connection.lost:
             connection.transport.resume_reading()
             self._idle[connection.origin].append(connection)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything that waits. What is under way may go on, and is not kept afterwards."""
+        self._closed = True
         for idle in self._idle.values():
             for connection in idle:
                 connection.transport.abort()

@@ -7,22 +7,29 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from rewind.gateway.client import Callers
 from rewind.gateway.dial import Dialer
+from rewind.gateway.exchange import Junction
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
-from rewind.runs.junction import Junction
 
 
 class BackgroundGateway:
     """Serves a junction until it is stopped."""
 
     def __init__(
-        self, listener: socket.socket, junction: Junction, certificates: Certificates, dialer: Dialer | None
+        self,
+        listener: socket.socket,
+        junction: Junction,
+        certificates: Certificates,
+        dialer: Dialer | None,
+        callers: Callers | None = None,
     ) -> None:
         self._listener = listener
         self._junction = junction
         self._certificates = certificates
         self._dialer = dialer
+        self._callers = callers
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -30,6 +37,20 @@ class BackgroundGateway:
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def is_this_thread(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """Where it runs, once it does; ``None`` when it never came to that."""
+        self._ready.wait()
+        return self._loop
 
     def stop(self) -> None:
         """Let what is under way settle, then end."""
@@ -53,17 +74,51 @@ class BackgroundGateway:
         self._stop = asyncio.Event()
         self._ready.set()
         pool = Pool(self._dialer) if self._dialer is not None else None
-        await Gateway(self._listener, self._junction, self._certificates, pool).run(self._stop)
+        gateway = Gateway(self._listener, self._junction, self._certificates, pool, self._callers)
+        await gateway.run(self._stop)
 
     def _remark_on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self._junction.remark("a bug in Rewind", f"{context['message']}: {error!r}")
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+class _OwnLoop(asyncio.SelectorEventLoop):
+    """Resolves names in threads of its own: no executor can be used any more once the main thread has ended, and
+    other threads may go on for long."""
+
+    async def getaddrinfo(
+        self,
+        host: Any,
+        port: Any,
+        *,
+        family: int = 0,
+        type: int = 0,  # noqa: A002  its name in the standard library
+        proto: int = 0,
+        flags: int = 0,
+    ) -> Any:
+        found: asyncio.Future[Any] = self.create_future()
+
+        def tell(result: Any, error: OSError | None) -> None:
+            if not found.done():  # else nobody waits for it any more
+                found.set_result(result) if error is None else found.set_exception(error)
+
+        def resolve() -> None:
+            result, problem = None, None
+            try:
+                result = socket.getaddrinfo(host, port, family, type, proto, flags)
+            except OSError as error:
+                problem = error
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self.call_soon_threadsafe(tell, result, problem)
+
+        threading.Thread(target=resolve, name="rewind-names", daemon=True).start()
+        return await found
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     """uvloop where it is installed: it keeps memory flat under many TLS connections."""
     try:
         import uvloop
-    except ImportError:
-        return None
+    except (ImportError, RuntimeError):  # it can no longer be loaded once the main thread has ended
+        return _OwnLoop
     return uvloop.new_event_loop

@@ -48,6 +48,14 @@ class Bystander:
                     self._seen.add((_program(pid), around[inode]))
 
 
+def connections_of_this_process() -> list[tuple[str, str]]:
+    """Inode and far address of each connection to port 443 that this very process has now."""
+    around = dict(_tls_connections())
+    if not around:
+        return []
+    return [(inode, around[inode]) for inode in _socket_inodes(os.getpid()) if inode in around]
+
+
 def _tls_connections() -> Iterator[tuple[str, str]]:
     """Inode and far address of every established connection to port 443."""
     for table in ("tcp", "tcp6"):
@@ -83,10 +91,11 @@ def _descendants(root: int) -> list[int]:
 
 def _socket_inodes(pid: int) -> Iterator[str]:
     try:
-        for entry in os.scandir(PROC / str(pid) / "fd"):
-            target = str(Path(entry.path).readlink())
-            if target.startswith("socket:["):
-                yield target[8:-1]
+        with os.scandir(PROC / str(pid) / "fd") as entries:
+            for entry in entries:
+                target = str(Path(entry.path).readlink())
+                if target.startswith("socket:["):
+                    yield target[8:-1]
     except OSError:
         return  # it ended meanwhile, or is not ours to look at
 

@@ -1,5 +1,6 @@
 """The one thread that writes a session down, so that the gateway's thread never waits for the disk."""
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,8 @@ from typing import Any
 from rewind.store.writer import SessionWriter
 
 Told = Callable[[Any], object]
+LOOK_EVERY = 1.0
+"""Seconds after which whoever waits for the last word makes sure that it can still come."""
 
 
 class Pen:
@@ -21,6 +24,7 @@ class Pen:
         """A bug of ours while writing; the run goes on, and says so at its end."""
         self._work: SimpleQueue[tuple[Callable[[], Any], Told | None] | None] = SimpleQueue()
         self._numbers = count(1)
+        self._closed = False
         self._thread = threading.Thread(target=self._write, name="rewind-pen", daemon=True)
         self._thread.start()
 
@@ -34,12 +38,17 @@ class Pen:
 
     def ask(self, work: Callable[[], Any], told: Told) -> None:
         """Have this written, and be told its result (``None`` when it failed), on the pen's thread."""
-        self._work.put((work, told))
+        if self._closed:
+            told(None)  # an exchange that outlived its run: nobody would ever tell it
+        else:
+            self._work.put((work, told))
 
     def close(self) -> None:
         """Write what is left."""
+        self._closed = True
         self._work.put(None)
-        self._thread.join()
+        while self._thread.is_alive() and not sys.is_finalizing():  # then it stands still for ever
+            self._thread.join(LOOK_EVERY)
 
     def _write(self) -> None:
         while (item := self._work.get()) is not None:

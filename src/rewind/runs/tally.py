@@ -44,5 +44,5 @@ class Tally:
     def remarks(self) -> tuple[str, ...]:
         return tuple(
             f"{subject}: {text}" + (f" ({count} times)" if count > 1 else "")
-            for (subject, text), count in self._remarks.items()
+            for (subject, text), count in list(self._remarks.items())  # other threads remark, too
         )

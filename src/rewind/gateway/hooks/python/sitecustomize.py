@@ -152,6 +152,8 @@ def change_ssl(ssl: "Any") -> None:
     def told(real: "Callable[..., Any]") -> "Callable[..., Any]":
         def wrap(self: "Any", *args: "Any", **kwargs: "Any") -> "Any":
             name = kwargs.get("server_hostname")
+            if isinstance(name, (bytes, bytearray)):  # as anyio gives it
+                name = bytes(name).decode("latin-1")
             if isinstance(name, str) and recorded(name.lower().rstrip(".")):
                 tell(self)
             return real(self, *args, **kwargs)

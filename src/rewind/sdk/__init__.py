@@ -1,0 +1,1 @@
+"""What a program imports: sessions, tools and notes of the process it runs in."""

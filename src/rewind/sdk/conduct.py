@@ -1,0 +1,241 @@
+"""A session from its beginning to its end, around whatever runs in it."""
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rewind.errors import ReplayMiss, RewindError, UsageError
+from rewind.sdk.plan import Plan
+from rewind.sdk.run import Run
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from rewind.runs.inprocess import InProcessResult, InProcessRun
+    from rewind.store.reader import SessionReader
+
+T = TypeVar("T")
+
+
+class Conduct:
+    """Begins, binds and ends one session."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.run = Run(plan.name, plan.settled_mode())
+        self._engine: InProcessRun | None = None
+        self._tape: SessionReader | None = None
+        self._home = Path()
+        self._records = self.run.mode == "record"
+        """Nobody depends on it yet: where it goes wrong, the program goes on without."""
+
+    # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """Raises RewindError where a replay is impossible. A recording that is impossible leaves the program alone."""
+        if self.run.mode == "off":
+            return
+        try:
+            self._begin()
+        except UsageError:
+            self._close_tape()
+            raise  # the program, or its settings, ask for what cannot be meant
+        except Exception as problem:
+            self._close_tape()
+            if not self._records:
+                raise
+            self.run.unrecorded = _said(problem)
+            _warn_once(f"Not recording: {self.run.unrecorded}")
+        except BaseException:
+            self._close_tape()
+            raise
+
+    def _begin(self) -> None:
+        from rewind.runs.inprocess import InProcessRun
+
+        options, self._tape = self._plan.engine_options(self.run.mode)
+        self._records = self._tape is None
+        self._home = options.home
+        engine = InProcessRun(options)
+        engine.start()
+        self._engine = engine
+        self.run._engine = engine
+        if self._tape is not None:
+            self.run._answering = self._tape.recording().session.id
+
+    async def begin_async(self) -> None:
+        try:
+            await _aside(self.begin)
+        except BaseException as error:
+            if self._engine is not None:  # it had begun when its caller was cancelled
+                await _aside(partial(self._finish, error))
+            raise
+
+    def bind(self) -> object:
+        return None if self._engine is None else self._engine.activate()
+
+    def unbind(self, token: Any) -> None:
+        if self._engine is not None:
+            # A fixture may be left in another context than it was entered in; its own is gone with it.
+            with contextlib.suppress(ValueError):
+                self._engine.deactivate(token)
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def end(self, error: BaseException | None) -> None:
+        self._tell(self._finish(error), error)
+
+    async def end_async(self, error: BaseException | None) -> None:
+        self._tell(await _aside(lambda: self._finish(error)), error)
+
+    def _finish(self, error: BaseException | None) -> "InProcessResult | None":
+        engine = self._engine
+        if engine is None:
+            return None
+        try:
+            result = self._finished(engine, error)
+        except Exception as problem:
+            if not self._records and error is None:
+                raise
+            # The program has done its work, or has its own to say: that is not for us to replace.
+            self.run.unrecorded = _said(problem)
+            _warn(f"The recording {engine.session_id} is not complete: {self.run.unrecorded}")
+            return None
+        finally:
+            self._close_tape()
+        self.run.result = result
+        if result.broken is not None:
+            _warn(f"The recording {result.session_id} is not complete: {result.broken}")
+        if self._plan.cassette is not None and result.session_id is not None:
+            self._write_cassette(result.session_id, error)
+        return result
+
+    def _finished(self, engine: "InProcessRun", error: BaseException | None) -> "InProcessResult":
+        if error is not None and not isinstance(error, GeneratorExit | SystemExit | KeyboardInterrupt):
+            from rewind.sdk.failures import written_failure
+
+            kept = written_failure(error)
+            engine.note(kept["error"], {"exception": kept["exception"]}, error=True)
+        return engine.finish(exit_code_of(error))
+
+    def _write_cassette(self, session_id: str, error: BaseException | None) -> None:
+        try:
+            self._plan.write_cassette(self._home, session_id)
+        except RewindError as problem:
+            if error is None:
+                raise
+            _note(error, problem.message)
+
+    def _tell(self, result: "InProcessResult | None", error: BaseException | None) -> None:
+        """What a replay could not answer is said in any case; where the body failed by itself, as a note to that."""
+        if result is None or self._plan.on_miss != "raise" or not (result.misses or result.blocked):
+            return
+        miss = miss_of(result, self.run)
+        if error is None or isinstance(error, GeneratorExit):
+            raise miss
+        _note(error, f"{miss.message}\n{miss.hint}")
+
+    def _close_tape(self) -> None:
+        tape, self._tape = self._tape, None
+        if tape is not None:
+            tape.__exit__(None, None, None)
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(text: str) -> None:
+    """A program with a session for every request would say nothing else."""
+    if text not in _warned:
+        _warned.add(text)
+        _warn(text)
+
+
+def _warn(text: str) -> None:
+    import logging
+
+    logging.getLogger("rewind").warning(text)
+
+
+def _said(problem: Exception) -> str:
+    if isinstance(problem, RewindError):
+        return problem.message
+    return f"a bug in Rewind: {type(problem).__name__}: {problem}"
+
+
+def _note(error: BaseException, text: str) -> None:
+    with contextlib.suppress(Exception):  # one that lets nothing be written to it goes without
+        error.add_note(text)
+
+
+def miss_of(result: "InProcessResult", run: Run) -> ReplayMiss:
+    """All that the recording could not answer, in one error."""
+    stopped = [f"{url} was not recorded, and a replay stays offline" for url in dict.fromkeys(result.blocked)]
+    reports = [(miss.report or miss.reason).rstrip() for miss in result.misses] + stopped
+    what = "a request" if len(reports) == 1 else f"{len(reports)} requests"
+    miss = ReplayMiss(
+        f"The recording {run.id} cannot answer {what}:\n" + "\n".join(reports),
+        hint="Record it again with mode='record', or let what is missing go live with mode='extend'.",
+    )
+    miss.add_note(miss.hint or "")
+    return miss
+
+
+def exit_code_of(error: BaseException | None) -> int:
+    """As the shell would see it, had the body been a program."""
+    match error:
+        case None | GeneratorExit():
+            return 0
+        case SystemExit(code=None):
+            return 0
+        case SystemExit(code=int(code)):
+            return code
+        case KeyboardInterrupt():
+            return 130
+        case _:
+            return 1
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """Not on the event loop, where there is one: others run on it, and their calls must not wait for ours.
+
+    A caller who is cancelled meanwhile hears of it when the work is done: half a session helps nobody.
+    """
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # trio, or a coroutine driven by hand
+        return work()
+    working = asyncio.wrap_future(_in_a_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        if working.done() and not working.cancelled():
+            working.exception()  # the caller is cancelled: what went wrong besides is not for anybody any more
+        raise
+
+
+def _in_a_thread(work: Callable[[], T]) -> "Future[T]":
+    """In a thread of its own: those of the loop's executor may all be waiting for sessions."""
+    import threading
+    from concurrent.futures import Future
+    from contextvars import copy_context
+
+    done: Future[T] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(work))
+        except BaseException as error:  # noqa: BLE001  it is raised where the work is awaited
+            done.set_exception(error)
+
+    try:
+        threading.Thread(target=run, name="rewind-session").start()
+    except RuntimeError:  # the interpreter is ending, and starts no more threads
+        run()
+    return done

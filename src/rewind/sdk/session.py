@@ -1,0 +1,161 @@
+"""``rewind.session``: every call of a function, or a ``with`` block, is a session in this process."""
+
+from __future__ import annotations
+
+from rewind.sdk.modes import check, usage_error
+from rewind.sdk.wrapping import wrapped
+
+TYPE_CHECKING = False  # typing's own would have to be imported, and a program that carries this pays for it
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Literal, TypeVar, overload
+
+    from rewind.sdk.conduct import Conduct
+    from rewind.sdk.modes import Mode, OnMiss, PathLike
+    from rewind.sdk.run import Run
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class SessionMaker:
+    """What ``rewind.session(…)`` gives: a decorator, and a context manager for one ``with`` at a time."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        check(asked)
+        self._asked = asked
+        self._entered: tuple[Conduct, object] | None = None
+
+    def __call__(self, function: Function) -> Function:
+        """The function, each call of it a session; without a name of its own the session has the function's."""
+        named = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
+        asked = self._asked if self._asked["name"] is not None else {**self._asked, "name": named}
+        made: Function = wrapped(function, lambda: _conduct(asked))
+        return made
+
+    def __enter__(self) -> Run:
+        conduct = self._fresh()
+        conduct.begin()
+        self._entered = conduct, conduct.bind()
+        return conduct.run
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave().end(error)
+
+    async def __aenter__(self) -> Run:
+        conduct = self._fresh()
+        await conduct.begin_async()
+        self._entered = conduct, conduct.bind()
+        return conduct.run
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._leave().end_async(error)
+
+    def _fresh(self) -> Conduct:
+        if self._entered is not None:
+            raise usage_error(
+                "This session is open already: one object, one `with` at a time.",
+                hint="Write rewind.session(…) in the `with` itself.",
+            )
+        return _conduct(self._asked)
+
+    def _leave(self) -> Conduct:
+        assert self._entered is not None, "left after it was entered"
+        conduct, token = self._entered
+        self._entered = None
+        conduct.unbind(token)
+        return conduct
+
+
+def _conduct(asked: Mapping[str, Any]) -> Conduct:
+    # Lazily: at the first call, not when the program is loaded.
+    from rewind.sdk.conduct import Conduct
+    from rewind.sdk.plan import Plan
+
+    return Conduct(Plan(**asked))
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def session(function: Function, /) -> Function: ...
+
+    @overload
+    def session(
+        name: str | None = None,
+        *,
+        mode: Mode | None = None,
+        of: PathLike | None = None,
+        cassette: PathLike | None = None,
+        tools: Literal["replay", "live"] = "replay",
+        on_miss: OnMiss = "raise",
+        allow_drift: bool = False,
+        home: PathLike | None = None,
+        tags: Mapping[str, str] | None = None,
+        hosts: Sequence[str] = (),
+        all_hosts: bool | None = None,
+        live_hosts: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        connect_to: Sequence[str] = (),
+        upstream_ca: PathLike | None = None,
+        upstream_proxy: str | None = None,
+    ) -> SessionMaker: ...
+
+
+def session(
+    name: str | Callable[..., Any] | None = None,
+    *,
+    mode: Mode | None = None,
+    of: PathLike | None = None,
+    cassette: PathLike | None = None,
+    tools: Literal["replay", "live"] = "replay",
+    on_miss: OnMiss = "raise",
+    allow_drift: bool = False,
+    home: PathLike | None = None,
+    tags: Mapping[str, str] | None = None,
+    hosts: Sequence[str] = (),
+    all_hosts: bool | None = None,
+    live_hosts: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    connect_to: Sequence[str] = (),
+    upstream_ca: PathLike | None = None,
+    upstream_proxy: str | None = None,
+) -> Any:
+    """Record or replay what happens in a function, each call a session, or in a ``with`` block.
+
+    ``mode``: ``record``, ``replay``, ``extend`` (the recording answers what it knows, the rest goes live and is
+    kept) or ``off``; not given: the variable ``REWIND_MODE``, else ``record``.
+    ``of``: what to replay, an id, a name or the path of a ``.rw``; not given: ``cassette``, else the newest session of
+    this name. ``cassette``: a ``.rw`` file that is written when a recording ends.
+    ``tools``: whether a replay gives the recorded results of ``@rewind.tool`` functions, or runs them (``live``).
+    ``on_miss``: what becomes of requests that a replay could not answer, at its end: ``raise`` ReplayMiss, or only
+    ``report`` them in ``misses``.
+    The others are those of ``rewind record`` and ``rewind replay``, and add to the project's settings as there.
+    """
+    if not (name is None or isinstance(name, str) or callable(name)):
+        raise usage_error(f"The name of a session is a text, not {name!r}.")
+    maker = SessionMaker(
+        {
+            "name": name if isinstance(name, str) else None,
+            "mode": mode,
+            "of": of,
+            "cassette": cassette,
+            "tools": tools,
+            "on_miss": on_miss,
+            "allow_drift": allow_drift,
+            "home": home,
+            "tags": tags or {},
+            "hosts": hosts,
+            "all_hosts": all_hosts,
+            "live_hosts": live_hosts,
+            "ignore": ignore,
+            "connect_to": connect_to,
+            "upstream_ca": upstream_ca,
+            "upstream_proxy": upstream_proxy,
+        }
+    )
+    return maker if name is None or isinstance(name, str) else maker(name)

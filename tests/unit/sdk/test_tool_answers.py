@@ -1,0 +1,67 @@
+"""The answer of a tool's step, read back: also one that somebody else wrote, or damaged."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from rewind.errors import ResultLost, ToolFailed
+from rewind.runs.inprocess_tools import PlayedTool
+from rewind.sdk.answers import Recorded
+from rewind.sdk.objects import Classes
+
+
+def recorded(answer: Any, *, status: int = 200, ms: float = 1.0) -> Recorded:
+    body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    return Recorded("lookup", Classes(), PlayedTool(status=status, body=body, step=7, ms=ms))
+
+
+def test_a_plain_result_as_any_tool_may_have_written_it() -> None:
+    assert recorded({"result": {"a": [1]}}).result() == {"a": [1]}
+    assert recorded({}).result() is None
+
+
+def test_an_error_as_any_tool_may_have_written_it() -> None:
+    with pytest.raises(ToolFailed, match="out of order"):
+        recorded({"error": "out of order"}, status=500).result()
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", b"[1]", b'{"result": 1', b"null"])
+def test_what_is_no_answer_is_refused(body: bytes) -> None:
+    with pytest.raises(ResultLost, match="step 7"):
+        recorded(body).result()
+
+
+@pytest.mark.parametrize("types", [{"": "spaceship"}, {"/x": "tuple"}, {"": "object: os.system"}])
+def test_types_that_fit_nothing_are_refused(types: dict[str, str]) -> None:
+    with pytest.raises(ResultLost):
+        recorded({"result": [1], "types": types}).result()
+
+
+def test_items_come_one_by_one_each_with_its_own_types() -> None:
+    again = recorded(
+        {"result": [[1], 2, ["x", [3]]], "generator": True, "types": {"/0": "tuple", "/2/1": "set"}}
+    )
+    assert list(again.items()) == [(1,), 2, ["x", {3}]]
+    assert again.result() is None
+
+
+def test_a_generator_that_failed_gives_its_items_first() -> None:
+    kept = {"type": "builtins.ValueError", "message": "enough", "args": ["enough"], "types": {}}
+    again = recorded({"error": "ValueError: enough", "exception": kept, "yielded": [1, 2]}, status=500)
+    assert list(again.items()) == [1, 2]
+    with pytest.raises(ValueError, match="enough"):
+        again.result()
+
+
+def test_only_a_cancelled_call_waits() -> None:
+    asyncio.run(asyncio.wait_for(recorded({"result": 1}, ms=1e9).wait_for_the_cancelling(), 5))
+    cancelled = {"error": "CancelledError", "exception": {"type": "asyncio.exceptions.CancelledError"}}
+    waiting = recorded(cancelled, status=500).wait_for_the_cancelling()
+
+    async def impatient() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(waiting, 0.01)
+
+    asyncio.run(impatient())
