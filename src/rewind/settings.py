@@ -17,6 +17,8 @@ from typing import Any
 from rewind.errors import UsageError
 
 PROJECT_FOLDER = ".rewind"
+FAILING_TESTS = "last-failed"
+"""Inside it: the runs of failing tests. A folder that holds nothing else is no store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +206,17 @@ def _project(cwd: Path) -> list[_Source]:
 
 def _project_folder(cwd: Path) -> list[_Source]:
     folder = cwd / PROJECT_FOLDER
-    if not folder.is_dir():
+    if not folder.is_dir() or _holds_only_failing_tests(folder):
         return []
     return [_Source("folder", {"home": str(folder)}, lambda _: f"./{PROJECT_FOLDER}", cwd, True)]
+
+
+def _holds_only_failing_tests(folder: Path) -> bool:
+    """The pytest plugin keeps failing runs there: a test that fails must not move anybody's store."""
+    try:
+        return [entry.name for entry in os.scandir(folder)] == [FAILING_TESTS]
+    except OSError:
+        return False
 
 
 def _user(env: Mapping[str, str]) -> list[_Source]:

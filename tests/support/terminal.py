@@ -25,6 +25,7 @@ class Seat:
         env: Mapping[str, str] | None = None,
         *,
         cwd: Path,
+        program: Sequence[str] = REWIND,
         stdout: IO[bytes] | None = None,
         rows: int = 40,
         columns: int = 120,
@@ -34,7 +35,7 @@ class Seat:
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [*REWIND, *args],
+            [*program, *args],
             stdin=slave,
             stdout=slave if stdout is None else stdout,
             stderr=slave,

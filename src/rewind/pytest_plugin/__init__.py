@@ -1,0 +1,1 @@
+"""Tests that stand on cassettes: the pytest plugin."""

@@ -1,0 +1,81 @@
+"""After the last test: the summary, what strictness makes of it, and the review of stale cassettes."""
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rewind.pytest_plugin.belonging import orphans
+from rewind.pytest_plugin.figures import Figures, figures_from
+from rewind.pytest_plugin.modes import Mode
+from rewind.pytest_plugin.paths import shown_path
+from rewind.pytest_plugin.summary import lines, unplayed
+
+if TYPE_CHECKING:
+    from rewind.pytest_plugin.desk import Desk
+
+_SELECTING = (
+    "keyword",
+    "markexpr",
+    "deselect",
+    "lf",
+    "failedfirst_only",
+    "stepwise",
+    "ignore",
+    "ignore_glob",
+)
+"""Options of pytest that leave tests out."""
+
+
+def print_summary(desk: "Desk", terminal: pytest.TerminalReporter) -> None:
+    """The plugin's lines, in pytest's own summary."""
+    if desk.config.option.collectonly:
+        return
+    told = all_figures(desk)
+    lost = orphans_of(desk, terminal)
+    if not told and not lost:
+        return
+    verbosity = desk.config.get_verbosity()
+    shown = lines(
+        told,
+        lost,
+        now=time.time(),
+        old_after=float(desk.config.getini("rewind_old_after")),
+        verbose=verbosity > 0 or desk.strict,
+    )
+    terminal.write_line("")
+    for line in shown:
+        terminal.write_line(line)
+
+
+def all_figures(desk: "Desk") -> list[Figures]:
+    """In the same order however many workers there were."""
+    return sorted(map(figures_from, desk.figures), key=lambda one: (one.cassette, one.test))
+
+
+def orphans_of(desk: "Desk", terminal: pytest.TerminalReporter) -> list[str]:
+    """Cassettes that no test uses; none where it cannot be told, because not every test was collected."""
+    if not desk.used or not whole_suite(desk.config, terminal):
+        return []
+    return [shown_path(path, desk.root) for path in orphans(desk.used)]
+
+
+def whole_suite(config: pytest.Config, terminal: pytest.TerminalReporter) -> bool:
+    """Whether every test of the project was collected: no paths named, nothing left out, no file that failed."""
+    options = config.option
+    left_out = any(getattr(options, name, None) for name in _SELECTING)
+    named = bool(getattr(options, "file_or_dir", None))
+    stats = terminal.stats
+    broken = any(getattr(report, "when", None) is None for report in stats.get("error", []))
+    return not (left_out or named or broken or stats.get("deselected"))
+
+
+def close_session(desk: "Desk", session: pytest.Session) -> None:
+    told = all_figures(desk)
+    if desk.strict and session.exitstatus == pytest.ExitCode.OK and unplayed(told):
+        # Those that one test alone plays have failed it already; of a shared cassette only all tests together can tell.
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if desk.choice.mode is Mode.REVIEW and any(one.stale for one in told):
+        from rewind.pytest_plugin.review import review
+
+        review(desk, session, [one for one in told if one.stale])

@@ -1,0 +1,54 @@
+"""What one test tells about its cassette, in plain values: they travel with pytest's reports, from workers too."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """One marked test."""
+
+    test: str
+    """As pytest takes it, relative to where it was started."""
+    cassette: str
+    act: str
+    """See :class:`rewind.pytest_plugin.modes.Act`."""
+    passed: bool = False
+    replayed: int = 0
+    live: int = 0
+    on_tape: tuple[int, ...] = ()
+    """The steps that can be played."""
+    used: tuple[int, ...] = ()
+    """Those that were."""
+    saved: float | None = None
+    """US dollars that the played answers had cost; ``None`` where no price is known."""
+    saved_unpriced: int = 0
+    spent: float | None = None
+    spent_unpriced: int = 0
+    recorded: float | None = None
+    """When the cassette was, in seconds since 1970."""
+    stale: str = ""
+    """Why the cassette does not fit the test, in many lines; empty where it does."""
+    wrote: bool = False
+    blocked: tuple[str, ...] = ()
+    """Where connections were refused."""
+    secrets: tuple[str, ...] = ()
+    """What looks like a secret in the cassette that was written."""
+    remarks: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As it goes through a report: lists, numbers, texts."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
+
+
+def figures_from(plain: Mapping[str, Any]) -> Figures:
+    known = {field.name for field in fields(Figures)}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in plain.items()
+        if name in known
+    }
+    return Figures(**values)

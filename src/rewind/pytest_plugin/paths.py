@@ -1,0 +1,80 @@
+"""Where a test's cassette lies: names that are the same on every machine, and under every order of parameters."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+_LONGEST = 100
+"""Characters of a file's name without its ending. File systems take 255 bytes, encrypted ones fewer."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.=+~-]+")
+_TEXT = "~"
+"""Stands before a text that looks like a number, so that ``"1"`` is not ``1``."""
+_LOOKS_LIKE_ANOTHER_TYPE = re.compile(r"[-+]?[0-9].*|True|False|None")
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+
+
+def default_path(
+    file: Path,
+    *,
+    classes: Sequence[str] = (),
+    test: str,
+    params: Mapping[str, Any] | None = None,
+    indices: Mapping[str, int] | None = None,
+    id: str = "",  # noqa: A002  pytest's own word
+) -> Path:
+    """``cassettes/{module}/{Class.}{test}--{name=value}--….rw`` beside the test's file.
+
+    ``indices`` and ``id`` are pytest's, for values that have no text of their own.
+    """
+    name = ".".join((*classes, test))
+    words = [
+        f"{key}={_value(value, (indices or {}).get(key, 0), id if len(params or ()) == 1 else '')}"
+        for key, value in sorted((params or {}).items())
+    ]
+    return file.parent / "cassettes" / safe_name(file.stem) / (safe_name("--".join((name, *words))) + ".rw")
+
+
+def safe_name(text: str) -> str:
+    """A file name that says the text; where it cannot say all of it, with a digest of the whole."""
+    safe = _UNSAFE.sub("_", text).lstrip(".-")
+    if safe == text and 0 < len(safe) <= _LONGEST:
+        return safe
+    return f"{safe[: _LONGEST - 9].rstrip('.-_')}-{_digest(text)}".lstrip("-")
+
+
+def _value(value: Any, index: int, id: str) -> str:  # noqa: A002
+    """The value in words; with a digest where other values have the same words."""
+    match value:
+        case Enum():
+            return value.name
+        case bool() | int() | float() | None:
+            return repr(value)
+        case str():
+            safe = _UNSAFE.sub("_", value).replace(_TEXT, "_")
+            if safe == value and value:
+                return _TEXT + value if _LOOKS_LIKE_ANOTHER_TYPE.fullmatch(value) else value
+            return f"{safe[:40].strip('_')}-{_digest(value)}"
+    if id:
+        return id
+    name = getattr(value, "__qualname__", None)
+    if isinstance(name, str):
+        return name
+    text = repr(value)
+    if _ADDRESS.search(text):
+        return f"item{index}"
+    return f"{type(value).__name__}-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """Relative to the folder where that is shorter, as people write it."""
+    try:
+        return path.relative_to(root).as_posix()
+    except ValueError:
+        return str(path)

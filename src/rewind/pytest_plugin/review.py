@@ -1,0 +1,98 @@
+"""``--rewind=review``: each stale cassette is shown, and recorded anew where the user says yes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rewind.pytest_plugin.figures import Figures
+from rewind.pytest_plugin.modes import VARIABLE, Mode
+from rewind.pytest_plugin.saying import command, plural
+from rewind.safe import safe
+
+if TYPE_CHECKING:
+    from rewind.pytest_plugin.desk import Desk
+
+_QUESTION = "re-record? [y/N/a/q] "
+
+
+def review(desk: "Desk", session: pytest.Session, stale: Sequence[Figures]) -> None:
+    """Ask, where there is somebody to ask; else tell the commands."""
+    terminal: Any = desk.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:
+        return
+    with _terminal_in_hand(desk.config):
+        if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+            terminal.write_line(f"rewind: {plural(len(stale), 'stale cassette')}; to record anew:")
+            for one in stale:
+                terminal.write_line(f"  {command(one.test, Mode.REWRITE)}")
+            return
+        wanted = chosen(stale, tell=lambda text: terminal.write_line(safe(text)), ask=_ask)
+        if not wanted:
+            return
+        terminal.write_line(f"rewind: recording {plural(len(wanted), 'test')} anew")
+        terminal.flush()
+        done = _record(desk, [one.test for one in wanted])
+    failures = sum(len(terminal.stats.get(outcome, [])) for outcome in ("failed", "error"))
+    if done == pytest.ExitCode.OK and failures == len(wanted):
+        # All that failed was stale, and is so no more.
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def chosen(stale: Sequence[Figures], *, tell: Callable[[str], None], ask: Callable[[], str]) -> list[Figures]:
+    """Those to record anew: ``y`` this one, ``a`` this one and all that follow, ``q`` no more, anything else no."""
+    wanted: list[Figures] = []
+    for at, one in enumerate(stale):
+        tell("")
+        tell(f"{one.test}")
+        tell(one.stale)
+        match ask().strip().lower():
+            case "y" | "yes":
+                wanted.append(one)
+            case "a" | "all":
+                return [*wanted, *stale[at:]]
+            case "q" | "quit":
+                return wanted
+    return wanted
+
+
+def _ask() -> str:
+    try:
+        return input(_QUESTION)
+    except (EOFError, KeyboardInterrupt):
+        return "q"
+
+
+def _record(desk: "Desk", tests: Sequence[str]) -> int:
+    """The same pytest, with these tests alone, in a process of its own."""
+    words = [sys.executable, "-m", "pytest", *without_places(desk.config), *tests, f"--rewind={Mode.REWRITE}"]
+    environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    return subprocess.run(words, cwd=desk.here, env=environ, check=False).returncode
+
+
+def without_places(config: pytest.Config) -> list[str]:
+    """The words pytest was started with, less the files and folders among them."""
+    words = [str(word) for word in config.invocation_params.args]
+    for place in reversed(getattr(config.option, "file_or_dir", None) or []):
+        if place in words:
+            last = len(words) - 1 - words[::-1].index(place)
+            del words[last]
+    return words
+
+
+@contextmanager
+def _terminal_in_hand(config: pytest.Config) -> Iterator[None]:
+    """Standard input and output as they really are."""
+    capture: Any = config.pluginmanager.get_plugin("capturemanager")
+    if capture is None:
+        yield
+        return
+    capture.suspend_global_capture(in_=True)
+    try:
+        yield
+    finally:
+        capture.resume_global_capture()

@@ -1,0 +1,49 @@
+"""What the plugin says: commands to copy, and why a call was not answered."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+from rewind.safe import safe
+
+_PLAIN_IN_QUOTES = re.compile(r'[^"$`\\!\n]*')
+_ADVICE = "\n\nWhat to do\n"
+_IGNORE = "  - If that differs on every run"
+_OTHER = "  - If the agent was changed on purpose"
+
+
+def quoted(word: str) -> str:
+    """As it is typed in a shell, in double quotes where it needs any."""
+    if shlex.quote(word) == word:
+        return word
+    return f'"{word}"' if _PLAIN_IN_QUOTES.fullmatch(word) else shlex.quote(word)
+
+
+def test_address(nodeid: str, root: Path, here: Path) -> str:
+    """The test as pytest takes it in this folder; node ids are relative to the root."""
+    file, separator, rest = nodeid.partition("::")
+    return os.path.relpath(root / file, here).replace(os.sep, "/") + separator + rest
+
+
+def command(address: str, mode: str) -> str:
+    """The command that runs that test in a mode."""
+    return f"pytest {quoted(address)} --rewind={mode}"
+
+
+def miss_text(report: str) -> str:
+    """Why a call was not answered, less the advice that is meant for ``rewind replay``."""
+    facts, _, advice = report.partition(_ADVICE)
+    ignore = advice.partition(_OTHER)[0].rstrip("\n") if advice.startswith(_IGNORE) else ""
+    return safe(facts + (f"\n\n{ignore}" if ignore else ""))
+
+
+def host_of(url: str) -> str:
+    """The host of what a blocked connection is told by: ``https://name``, or ``name:port``."""
+    place = url.rpartition("://")[2]
+    name, colon, port = place.rpartition(":")
+    return (name if colon and port.isdigit() else place).strip("[]")
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

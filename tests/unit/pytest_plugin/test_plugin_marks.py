@@ -1,0 +1,56 @@
+"""What a mark may say."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewind.errors import UsageError
+from rewind.pytest_plugin.marks import read_wish
+from rewind.pytest_plugin.modes import Mode
+
+
+def test_a_cassette_is_named_by_position_or_by_name() -> None:
+    assert read_wish(("a/b.rw",), {}, {}).cassette == "a/b.rw"
+    assert read_wish((), {"cassette": Path("a/b.rw.zst")}, {}).cassette == "a/b.rw.zst"
+    assert read_wish((), {}, {}).cassette is None
+
+
+def test_what_a_mark_does_not_name_is_taken_from_the_config() -> None:
+    defaults = {"ignore": ["metadata.id"], "hosts": "tools.example.com", "allow_drift": True}
+    wish = read_wish((), {"hosts": ["other.example.com"], "mode": "new"}, defaults)
+    assert wish.ignore == ("metadata.id",)
+    assert wish.hosts == ("other.example.com",)
+    assert wish.allow_drift
+    assert wish.mode is Mode.NEW
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "says"),
+    [
+        (("a.rw", "b.rw"), {}, "takes one cassette, not 2"),
+        (("a.rw",), {"cassette": "a.rw"}, "names its cassette twice"),
+        (("a.yaml",), {}, "must be a path that ends in .rw or .rw.zst, not 'a.yaml'"),
+        ((3,), {}, "must be a path"),
+        (("a\0.rw",), {}, "must be a path"),
+        ((), {"ignored": ["x"]}, "knows no 'ignored'"),
+        ((), {"allow_drift": "yes"}, "must be True or False"),
+        ((), {"hosts": [1]}, "must be a list of texts"),
+        ((), {"hosts": [""]}, "must be a list of texts"),
+        ((), {"mode": "live"}, "it can be none, once"),
+        ((), {"tools": "dead"}, "must be 'replay' or 'live'"),
+    ],
+)
+def test_a_mark_that_makes_no_sense_is_told_why(
+    args: tuple[Any, ...], given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError) as problem:
+        read_wish(args, given, {})
+    assert says in problem.value.message
+
+
+def test_a_typo_is_answered_with_the_nearest_argument() -> None:
+    with pytest.raises(UsageError) as problem:
+        read_wish((), {}, {"alow_drift": True})
+    assert problem.value.message == "rewind_config knows no 'alow_drift'."
+    assert problem.value.hint == "Did you mean 'allow_drift'?"
