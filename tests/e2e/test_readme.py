@@ -5,6 +5,7 @@ With ``REWIND_WRITE_README=1`` the screens in the README are written anew.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,3 +108,14 @@ def test_the_readme_shows_the_screens_as_they_are(tmp_path: Path) -> None:
                 assert written == block + "\n"
     if os.environ.get("REWIND_WRITE_README"):
         README.write_text(readme)
+
+
+def test_the_readmes_way_of_sharing_a_run_works(tmp_path: Path) -> None:
+    section = README.read_text().partition("## Share a run\n")[2].partition("\n## ")[0]
+    commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"(?m)^    \$ (.*)$", section)]
+    assert [command[0] for command in commands] == ["export", "import", "bisect"]
+    with DemoProvider() as provider:
+        readme = Readme(tmp_path, provider)
+        shown = [readme.said(*command) for command in commands]
+    assert "already there" in shown[1][0]
+    assert "system prompt changed" in shown[2][0]
