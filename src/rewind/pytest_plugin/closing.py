@@ -1,6 +1,9 @@
 """After the last test: the summary, what strictness makes of it, and the review of stale cassettes."""
 
 import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,7 +34,7 @@ def print_summary(desk: "Desk", terminal: pytest.TerminalReporter) -> None:
     """The plugin's lines, in pytest's own summary."""
     if desk.config.option.collectonly:
         return
-    told = all_figures(desk)
+    told = judged(desk, terminal)
     lost = orphans_of(desk, terminal)
     if not told and not lost:
         return
@@ -53,6 +56,20 @@ def all_figures(desk: "Desk") -> list[Figures]:
     return sorted(map(figures_from, desk.figures), key=lambda one: (one.cassette, one.test))
 
 
+def judged(desk: "Desk", terminal: pytest.TerminalReporter | None) -> list[Figures]:
+    """As all figures; but nothing is unplayed on a cassette that tests may use of which this run knows nothing."""
+    told = all_figures(desk)
+    ran = Counter(one.cassette for one in told)
+    users = {shown_path(Path(path), desk.root): number for path, number in desk.used.items()}
+    whole = terminal is not None and whole_suite(desk.config, terminal)
+    return [
+        replace(one, on_tape=())
+        if one.named and not (whole and ran[one.cassette] >= users.get(one.cassette, 0))
+        else one
+        for one in told
+    ]
+
+
 def orphans_of(desk: "Desk", terminal: pytest.TerminalReporter) -> list[str]:
     """Cassettes that no test uses; none where it cannot be told, because not every test was collected."""
     if not desk.used or not whole_suite(desk.config, terminal):
@@ -66,12 +83,14 @@ def whole_suite(config: pytest.Config, terminal: pytest.TerminalReporter) -> boo
     left_out = any(getattr(options, name, None) for name in _SELECTING)
     named = bool(getattr(options, "file_or_dir", None))
     stats = terminal.stats
-    broken = any(getattr(report, "when", None) is None for report in stats.get("error", []))
-    return not (left_out or named or broken or stats.get("deselected"))
+    not_read = (*stats.get("error", []), *stats.get("skipped", []))
+    broken = any(isinstance(report, pytest.CollectReport) for report in not_read)
+    elsewhere = config.invocation_params.dir != config.rootpath
+    return not (left_out or named or broken or elsewhere or stats.get("deselected"))
 
 
 def close_session(desk: "Desk", session: pytest.Session) -> None:
-    told = all_figures(desk)
+    told = judged(desk, session.config.pluginmanager.get_plugin("terminalreporter"))
     if desk.strict and session.exitstatus == pytest.ExitCode.OK and unplayed(told):
         # Those that one test alone plays have failed it already; of a shared cassette only all tests together can tell.
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -30,6 +30,10 @@ class Figures:
     """When the cassette was, in seconds since 1970."""
     stale: str = ""
     """Why the cassette does not fit the test, in many lines; empty where it does."""
+    named: bool = False
+    """Whether tests that are not run now may use the cassette, too."""
+    kept: int = 0
+    """Steps that the cassette had before it was recorded anew, and that no new one takes the place of."""
     wrote: bool = False
     blocked: tuple[str, ...] = ()
     """Where connections were refused."""

@@ -22,6 +22,10 @@ class Ledger:
     def note(self, cassette: Path) -> None:
         self._mark(cassette, "written").touch()
 
+    def fresh(self, cassette: Path) -> Path:
+        """Where that lies which this run recorded of a cassette that keeps older steps, too."""
+        return self._mark(cassette, "fresh.rw")
+
     @contextmanager
     def writing(self, cassette: Path) -> Iterator[None]:
         """One worker at a time for each cassette."""

@@ -1,6 +1,6 @@
 """What ``@pytest.mark.rewind(…)`` asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -36,8 +36,14 @@ def read_wish(args: Sequence[Any], given: Mapping[str, Any], defaults: Mapping[s
     if args and "cassette" in given:
         raise UsageError(f"{where} names its cassette twice.")
     named = {"cassette": args[0], **given} if args else dict(given)
-    _check_names(named, where)
-    _check_names(defaults, "rewind_config")
+    _check_names(named, where, _READERS)
+    if "cassette" in defaults:
+        raise UsageError(
+            "rewind_config cannot name a cassette.",
+            hint="One for all tests of a module is its mark's matter: "
+            'pytestmark = pytest.mark.rewind(cassette="….rw")',
+        )
+    _check_names(defaults, "rewind_config", [name for name in _READERS if name != "cassette"])
     values: dict[str, Any] = {}
     for source, values_there in (("rewind_config", defaults), (where, named)):
         for name, value in values_there.items():
@@ -45,15 +51,15 @@ def read_wish(args: Sequence[Any], given: Mapping[str, Any], defaults: Mapping[s
     return Wish(**values)
 
 
-def _check_names(named: Mapping[str, Any], where: str) -> None:
+def _check_names(named: Mapping[str, Any], where: str, known: Collection[str]) -> None:
     for name in named:
-        if name not in _READERS:
+        if name not in known:
             from difflib import get_close_matches  # lazily: only a typo needs it
 
-            near = get_close_matches(name, _READERS, n=1)
+            near = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"{where} knows no {name!r}.",
-                hint=f"Did you mean {near[0]!r}?" if near else f"It takes: {', '.join(_READERS)}.",
+                hint=f"Did you mean {near[0]!r}?" if near else f"It takes: {', '.join(known)}.",
             )
 
 

@@ -24,7 +24,7 @@ class UnknownCost:
         self.calls = calls
         """How many calls have no price."""
 
-    def _refuse(self, other: object) -> NoReturn:
+    def _refuse(self, other: object = None) -> NoReturn:
         calls = f"{self.calls} calls have" if self.calls != 1 else "1 call has"
         raise RewindError(
             f"The cost of this run is not known: {calls} no price.",
@@ -34,7 +34,7 @@ class UnknownCost:
     __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse
 
     def __bool__(self) -> bool:
-        return False
+        self._refuse()
 
     def __repr__(self) -> str:
         return "—"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.=+~-]+")
 _TEXT = "~"
 """Stands before a text that looks like a number, so that ``"1"`` is not ``1``."""
 _LOOKS_LIKE_ANOTHER_TYPE = re.compile(r"[-+]?[0-9].*|True|False|None")
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x[0-9a-fA-F]{9,}|\bid='[0-9]+'>")
+"""Where an object lies in memory, as ``object``, other classes and mocks tell it: different in every process."""
 
 
 def default_path(
@@ -49,7 +51,7 @@ def _value(value: Any, index: int, id: str) -> str:  # noqa: A002
     """The value in words; with a digest where other values have the same words."""
     match value:
         case Enum():
-            return value.name
+            return f"{type(value).__name__}.{value.name}"
         case bool() | int() | float() | None:
             return repr(value)
         case str():
@@ -61,11 +63,36 @@ def _value(value: Any, index: int, id: str) -> str:  # noqa: A002
         return id
     name = getattr(value, "__qualname__", None)
     if isinstance(name, str):
-        return name
-    text = repr(value)
+        # "<lambda>" and "f.<locals>.g" are the names of many.
+        return f"item{index}" if "<" in name else name
+    try:
+        text = _text(value)
+    except RecursionError:  # it holds itself
+        return f"item{index}"
     if _ADDRESS.search(text):
         return f"item{index}"
     return f"{type(value).__name__}-{_digest(text)}"
+
+
+def _text(value: Any) -> str:
+    """As ``repr`` writes it, but sets in sorted order: theirs is another one in every process."""
+    kind = type(value)
+    if kind is list and value:
+        return f"[{', '.join(map(_text, value))}]"
+    if kind is tuple and value:
+        return f"({', '.join(map(_text, value))}{',' if len(value) == 1 else ''})"
+    if kind is dict and value:
+        return f"{{{', '.join(f'{_text(key)}: {_text(held)}' for key, held in value.items())}}}"
+    if kind in (set, frozenset) and value:
+        inside = f"{{{', '.join(sorted(map(_text, value)))}}}"
+        return inside if kind is set else f"frozenset({inside})"
+    text = repr(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {one.name: getattr(value, one.name, None) for one in fields(value) if one.repr}
+        # Unless the class writes itself in a way of its own.
+        if text == f"{kind.__qualname__}({', '.join(f'{name}={one!r}' for name, one in held.items())})":
+            return f"{kind.__qualname__}({', '.join(f'{name}={_text(one)}' for name, one in held.items())})"
+    return text
 
 
 def _digest(text: str) -> str:

@@ -1,6 +1,6 @@
 """The pytest plugin's door. It is imported in every run of pytest, so all that weighs is imported when it is needed."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,8 @@ MARK = (
     "play the test's calls to models from a cassette (docs/testing.md)"
 )
 TAKE: "pytest.StashKey[takes.Take]" = pytest.StashKey()
+BEFORE: "pytest.StashKey[Callable[[], None]]" = pytest.StashKey()
+"""Ends the guard that stands until the test's own run begins."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,13 +85,29 @@ def rewind_config() -> dict[str, Any]:
     return {}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Our seams are put in before any fixture of others blocks the network."""
-    if item.get_closest_marker("rewind") is not None or item.config.stash[DESK].blocks_network:
-        from rewind.pytest_plugin.seams import seams
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Our seams are put in before any fixture of others blocks the network, and wider fixtures stay offline, too."""
+    mark = item.get_closest_marker("rewind")
+    desk = item.config.stash[DESK]
+    if mark is None and not desk.blocks_network:
+        return (yield)
+    from rewind.pytest_plugin.seams import seams
 
-        seams()
+    seams()
+    if mark is None:
+        return (yield)
+    from rewind.pytest_plugin.guarding import guarded_before
+
+    item.stash[BEFORE] = end = guarded_before(desk, item, mark)
+    try:
+        return (yield)
+    except pytest.skip.Exception:
+        if (take := item.stash.get(TAKE, None)) is not None:
+            take.judge_skipped()
+        raise
+    finally:
+        end()
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +127,7 @@ def _rewind(request: pytest.FixtureRequest) -> None:
         return
     from rewind.pytest_plugin.take import Take
 
+    node.stash[BEFORE]()
     take = node.stash[TAKE] = Take(desk, node, mark, request.getfixturevalue("rewind_config"))
     request.addfinalizer(take.end)  # noqa: PT021  no generator for the thousands of tests that are not marked
     take.begin()
@@ -127,9 +146,27 @@ def rewind_run(request: pytest.FixtureRequest) -> "RewindRun":
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A call that was not answered fails the test, even if the agent swallowed it."""
-    result = yield
+    try:
+        result = yield
+    except pytest.skip.Exception:
+        if (take := item.stash.get(TAKE, None)) is not None:
+            take.judge_skipped()
+        raise
     if (take := item.stash.get(TAKE, None)) is not None:
         take.judge()
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """A cassette is written when nothing of the test can fail any more."""
+    good = False
+    try:
+        result = yield
+        good = True
+    finally:
+        if (take := item.stash.get(TAKE, None)) is not None:
+            take.settle(good=good)
     return result
 
 

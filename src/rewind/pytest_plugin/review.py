@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rewind.pytest_plugin.desk import Desk
 
 _QUESTION = "re-record? [y/N/a/q] "
+_REPORTS = ("--junitxml", "--junit-xml", "--report-log", "--html")
+"""Options that name a file to write: the one of this run is not to be overwritten by that of a few tests."""
 
 
 def review(desk: "Desk", session: pytest.Session, stale: Sequence[Figures]) -> None:
@@ -75,13 +77,28 @@ def _record(desk: "Desk", tests: Sequence[str]) -> int:
 
 
 def without_places(config: pytest.Config) -> list[str]:
-    """The words pytest was started with, less the files and folders among them."""
-    words = [str(word) for word in config.invocation_params.args]
+    """The words pytest was started with, less the files and folders among them, and the reports."""
+    words = without_reports([str(word) for word in config.invocation_params.args])
     for place in reversed(getattr(config.option, "file_or_dir", None) or []):
         if place in words:
             last = len(words) - 1 - words[::-1].index(place)
             del words[last]
+    if config.getoption("xmlpath", None):
+        # It may stand in the ini file, too, which the other pytest reads as well.
+        words.append("--junitxml=")
     return words
+
+
+def without_reports(words: Sequence[str]) -> list[str]:
+    """Less the options that write reports, and their files."""
+    kept: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word in _REPORTS:
+            next(left, None)
+        elif word.partition("=")[0] not in _REPORTS:
+            kept.append(word)
+    return kept
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ from rewind.pytest_plugin.children import child_variables
 from rewind.pytest_plugin.engine import TestedRun
 from rewind.pytest_plugin.figures import Figures
 from rewind.pytest_plugin.ledger import Ledger
-from rewind.pytest_plugin.marks import Wish
 from rewind.pytest_plugin.modes import Act, Mode
 from rewind.pytest_plugin.money import cost_of_steps, prices_at, settings_at
+from rewind.pytest_plugin.part import Part, opened
 from rewind.pytest_plugin.paths import shown_path
 from rewind.pytest_plugin.seams import seams
 from rewind.pytest_plugin.variables import Variables
-from rewind.pytest_plugin.writing import Reel, extended, live_steps, nothing, of_the_test, reel_of
+from rewind.pytest_plugin.writing import Reel, as_if_live, extended, live_steps, nothing, of_the_test, reel_of
 from rewind.runs.foreign_command import remembered_endpoints, remembered_key_variables
 from rewind.runs.inprocess import InProcessOptions, InProcessResult
 from rewind.runs.rerun import DUMMY_KEY
@@ -36,25 +36,6 @@ _OF_THE_WORLD = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
 """Steps that somebody else answers: a tool of the agent's own is not live."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Who is on: the test, its cassette, and what is to be done with it."""
-
-    test: str
-    """Its node id: the same wherever pytest is started."""
-    address: str
-    """As it is typed where pytest was started."""
-    cassette: Path
-    own: Path
-    """The cassette that follows from the test's name, whatever its mark says."""
-    wish: Wish
-    act: Act
-    missing: str
-    """What to say where there is no cassette, and none may be made."""
-    shared: bool
-    """Whether other tests use the cassette, too."""
-
-
 class Running:
     """From the first fixture to the last."""
 
@@ -66,6 +47,7 @@ class Running:
         self._variables = Variables()
         self._tape: Portable | None = None
         self._run: TestedRun | None = None
+        self._result: InProcessResult | None = None
         self._put_back: Callable[[], None] = lambda: None
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────
@@ -73,7 +55,11 @@ class Running:
     def start(self) -> None:
         """Raises RewindError."""
         if self._part.act in (Act.PLAY, Act.EXTEND):
-            self._tape = open_file(str(self._part.cassette))
+            self._tape = opened(self._part, self._shown, self._basis)
+        elif self._part.act is Act.RECORD and self._part.may_be_others and self._part.cassette.exists():
+            opened(
+                self._part, self._shown, self._part.cassette
+            )  # what must be kept must be readable: told before anything is spent
         run = TestedRun(self._options())
         if self._part.act is not Act.RECORD:
             session, live = self._recorded.session, self._part.act is Act.EXTEND
@@ -89,6 +75,12 @@ class Running:
         run.make_default()
         self._variables.lay(child_variables(run.itinerary))
         self._run = run
+
+    @property
+    def _basis(self) -> Path:
+        """What a test that shares its cassette goes on from: where that is recorded anew, only what is new of it."""
+        fresh = self._ledger.fresh(self._part.cassette)
+        return fresh if self._part.act is not Act.PLAY and fresh.exists() else self._part.cassette
 
     def _leave(self) -> None:
         """The process is as it was."""
@@ -161,7 +153,7 @@ class Running:
             told.append(f"If this was meant, record it anew:  {self._again}")
             return "\n\n".join(told)
         left = self.run.unplayed()
-        if strict and left and self._part.act is Act.PLAY and not self._part.shared:
+        if strict and left and self._part.act is Act.PLAY and not self._part.may_be_others:
             shown = ", ".join(str(step.index) for step in left[:8]) + (", …" if len(left) > 8 else "")
             return (
                 f"rewind: {saying.plural(len(left), 'step')} of {self._shown} "
@@ -195,15 +187,18 @@ class Running:
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self, *, passed: bool) -> Figures:
-        """Raises RewindError where a cassette could not be written."""
-        result = self.run.finish(0 if passed else 1)
+        """The run is over; what it recorded is still there for ``settle``."""
+        result = self._result = self.run.finish(0 if passed else 1)
         self._leave()
-        figures = self._figures(result, passed=passed)
+        return self._figures(result, passed=passed)
+
+    def settle(self, figures: Figures) -> Figures:
+        """Raises RewindError where a cassette could not be written."""
         try:
-            if passed:
+            if figures.passed and self._result is not None:
                 failing.forget(failing.kept_path(self._desk.root, self._part.own), self._desk.root)
                 if self._part.act in (Act.RECORD, Act.EXTEND):
-                    figures = self._write(result, figures)
+                    return self._write(self._result, figures)
             return figures
         finally:
             self.run.forget()
@@ -219,6 +214,7 @@ class Running:
             blocked=tuple(dict.fromkeys(result.blocked)),
             remarks=result.remarks,
             stale=self._stale(),
+            named=self._part.may_be_others,
         )
         if tape is not None:
             saved = cost_of_steps(reel_of(tape), result.served, self._desk.root)
@@ -252,10 +248,24 @@ class Running:
         with self._ledger.writing(path):
             if not live_steps(reel.recording):
                 return self._asked_nothing(figures)
-            if path.exists() and (self._part.act is Act.EXTEND or self._ledger.was_written(path)):
+            fresh = self._ledger.fresh(path)
+            anew = self._part.act is Act.RECORD and not self._ledger.was_written(path)
+            if path.exists() and not anew:
                 played = () if self._tape is None else self._tape.recording.steps
-                reel = extended(open_file(str(path)), played, reel, hosts=self._hosts)
+                reel = extended(opened(self._part, self._shown, self._basis), played, reel, hosts=self._hosts)
+            if path.exists() and self._part.may_be_others and (anew or fresh.exists()):
+                reel, kept = self._with_those_of_others(reel, fresh)
+                figures = replace(figures, kept=kept)
             return self._put_down(reel, figures)
+
+    def _with_those_of_others(self, reel: Reel, fresh: Path) -> tuple[Reel, int]:
+        """Behind what is new, the old steps that have no equal: a test that is not run, or fails, may need them."""
+        from rewind.store.cassette import write_cassette, write_cassette_file
+
+        old = as_if_live(reel_of(opened(self._part, self._shown, self._part.cassette)))
+        write_cassette_file(fresh, write_cassette(reel.recording, reel.blob))
+        both = extended(open_file(str(fresh)), (), old)
+        return both, len(both.recording.steps) - len(reel.recording.steps)
 
     @property
     def _hosts(self) -> tuple[str, ...]:
@@ -265,7 +275,7 @@ class Running:
         """There is nothing to write, and with ``rewrite`` nothing to keep either."""
         path = self._part.cassette
         gone = self._part.act is Act.RECORD and self._desk.choice.of(self._part.wish.mode) is Mode.REWRITE
-        if gone and path.exists() and not self._ledger.was_written(path):
+        if gone and path.exists() and not self._ledger.was_written(path) and not self._part.may_be_others:
             path.unlink()
             return replace(figures, remarks=(*figures.remarks, f"asked nothing; {self._shown} is removed"))
         return figures

@@ -45,6 +45,15 @@ def unplayed(all_figures: Iterable[Figures]) -> list[Unplayed]:
     return found
 
 
+def kept_steps(all_figures: Iterable[Figures]) -> list[tuple[str, int]]:
+    """Each test that records takes the place of more of them, so the least is what is left."""
+    left: dict[str, int] = {}
+    for one in all_figures:
+        if one.wrote:
+            left[one.cassette] = min(one.kept, left.get(one.cassette, one.kept))
+    return [(cassette, kept) for cassette, kept in sorted(left.items()) if kept]
+
+
 def headline(all_figures: Sequence[Figures], *, now: float, old_after: float) -> str:
     """The one line that is always shown."""
     live = sum(one.live for one in all_figures)
@@ -110,6 +119,11 @@ def details(all_figures: Sequence[Figures], orphans: Sequence[str], *, verbose: 
     for one in all_figures:
         for secret in one.secrets:
             yield f"  {one.cassette}: {secret}: look before you commit it"
+    for cassette, kept in kept_steps(all_figures):
+        yield (
+            f"  {cassette}: {plural(kept, 'step')} of before {'is' if kept == 1 else 'are'} kept, for other tests may "
+            "need them; to drop them, delete it and record all its tests"
+        )
     for cassette in orphans:
         yield f"  {cassette}: no test uses it"
     if not verbose:

@@ -1,6 +1,7 @@
 """One marked test: its run begins before its fixtures, is judged when the test is over, and ends after them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from rewind.pytest_plugin.figures import Figures
 from rewind.pytest_plugin.ledger import Ledger
 from rewind.pytest_plugin.marks import Wish, read_wish
 from rewind.pytest_plugin.modes import Mode, act_for
+from rewind.pytest_plugin.part import Part
 from rewind.pytest_plugin.paths import shown_path
-from rewind.pytest_plugin.running import Part, Running
+from rewind.pytest_plugin.running import Running
 from rewind.safe import safe
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class Take:
         self.figures = Figures(test=self.address, cassette="", act="")
         self._running: Running | None = None
         self._passed = False
+        self._failed = False
         self._judged = False
 
     # ── before ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -49,7 +52,10 @@ class Take:
             wish = read_wish(self._mark.args, self._mark.kwargs, self._defaults)
             self._begin(wish)
         except RewindError as problem:
-            pytest.fail(_told(problem), pytrace=False)
+            text = _told(problem)
+        else:
+            return
+        pytest.fail(text, pytrace=False)  # outside: one sentence, and not what it came from
 
     def _begin(self, wish: Wish) -> None:
         path = path_for(self._item, wish)
@@ -94,10 +100,19 @@ class Take:
             self._judged = True
             pytest.fail(text, pytrace=False)
 
+    def judge_skipped(self) -> None:
+        """A test that skips itself because nobody answered would otherwise hide it."""
+        if self._running is None:
+            return
+        if text := self._running.verdict(strict=False):
+            self._judged = True
+            raise pytest.fail.Exception(text, pytrace=False) from None
+
     def hear(self, report: pytest.TestReport) -> None:
         """Told of each phase; a failing one is kept, and says what we know."""
+        self._failed = self._failed or report.failed  # a subtest has a report of its own
         if report.when == "call":
-            self._passed = report.passed
+            self._passed = report.passed and not self._failed
         if self._running is None or not report.failed or report.when == "teardown":
             return
         texts = [] if self._judged else [self._running.verdict(strict=False)]
@@ -118,12 +133,23 @@ class Take:
         if self._running is None:
             return
         late = self._running.verdict(strict=False) if self._passed else ""
-        try:
-            self.figures = self._running.end(passed=self._passed and not late)
-        except RewindError as problem:
-            pytest.fail(_told(problem), pytrace=False)
+        self._passed = self._passed and not late
+        self.figures = self._running.end(passed=self._passed)
         if late:  # a fixture asked something when it was torn down
             pytest.fail(late, pytrace=False)
+
+    def settle(self, *, good: bool) -> None:
+        """After the last fixture: what becomes of the cassette. ``good``: none of them failed."""
+        if self._running is None:
+            return
+        self.figures = replace(self.figures, passed=self._passed and good)
+        try:
+            self.figures = self._running.settle(self.figures)
+        except RewindError as problem:
+            text = _told(problem)
+        else:
+            return
+        pytest.fail(text, pytrace=False)
 
 
 @cache

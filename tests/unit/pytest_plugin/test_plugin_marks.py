@@ -54,3 +54,16 @@ def test_a_typo_is_answered_with_the_nearest_argument() -> None:
         read_wish((), {}, {"alow_drift": True})
     assert problem.value.message == "rewind_config knows no 'alow_drift'."
     assert problem.value.hint == "Did you mean 'allow_drift'?"
+
+
+def test_the_config_names_no_cassette() -> None:
+    with pytest.raises(UsageError) as problem:
+        read_wish((), {}, {"cassette": "a.rw"})
+    assert problem.value.message == "rewind_config cannot name a cassette."
+    assert "pytestmark" in (problem.value.hint or "")
+
+
+def test_a_typo_in_the_config_is_not_answered_with_what_it_cannot_say() -> None:
+    with pytest.raises(UsageError) as problem:
+        read_wish((), {}, {"casette": "a.rw"})
+    assert "cassette" not in (problem.value.hint or "")
