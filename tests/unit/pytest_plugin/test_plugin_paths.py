@@ -69,7 +69,9 @@ def test_members_of_two_enums_have_other_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [lambda: 1, Mock(), Mock(name="x"), [object()], {"a": (Mock(),)}, {object()}], ids=str
+    "value",
+    [lambda: 1, Mock(), Mock(name="x"), [object()], {"a": (Mock(),)}, {object()}],
+    ids=["function", "mock", "named mock", "list", "dict", "set"],
 )
 def test_a_value_whose_text_is_not_its_own_goes_by_its_place(value: Any) -> None:
     found = default_path(FILE, test="t", params={"a": value, "b": 1}, indices={"a": 2, "b": 0})
