@@ -25,8 +25,8 @@ PATIENCE = 900.0
 CATCH_UP = """
 import sys, time
 from pathlib import Path
-from rewind.stats.prices import load_prices
-from rewind.store.catalog import Catalog
+from rewind.pricing.prices import load_prices
+from rewind.store.catalog.catalog import Catalog
 began = time.perf_counter()
 Catalog(Path(sys.argv[1]), prices=load_prices()).catch_up()
 print(time.perf_counter() - began)

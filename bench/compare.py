@@ -26,7 +26,7 @@ from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, Reading, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
 
 MODEL = "claude-sonnet-4-6"
 TURNS = 20

@@ -16,10 +16,10 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store import journal
+from rewind.store.catalog.totals import Totals
 from rewind.store.files import prepare_home
-from rewind.store.totals import Totals
-from rewind.store.writer import folder_name
+from rewind.store.journal import format as journal
+from rewind.store.journal.writer import folder_name
 
 DAYS = 28
 """Over which the sessions are spread, so that all are among the last thirty."""

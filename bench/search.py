@@ -24,9 +24,9 @@ from rewind.model.session import SessionStart
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
 from rewind.store.derived import Derived
 from rewind.store.files import prepare_home
-from rewind.store.search_filling import TABLES
-from rewind.store.search_index import VERSION, Query, SearchIndex
-from rewind.store.writer import SessionWriter, folder_name
+from rewind.store.journal.writer import SessionWriter, folder_name
+from rewind.store.search.fill import TABLES
+from rewind.store.search.index import VERSION, Query, SearchIndex
 
 STEPS_PER_SESSION = 20
 BEGAN = 1_790_000_000.0

@@ -1,12 +1,12 @@
-"""Writes src/rewind/stats/prices.jsonl from the installed genai-prices. See docs/prices.md."""
+"""Writes src/rewind/pricing/prices.jsonl from the installed genai-prices. See docs/prices.md."""
 
 import argparse
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rewind.stats.build import bundled, snapshot_of
-from rewind.stats.snapshot import SHIPPED, Snapshot
+from rewind.pricing.build import bundled, snapshot_of
+from rewind.pricing.snapshot import SHIPPED, Snapshot
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
-    from rewind.runs.messages import Messages
+    from rewind.reading.messages import Messages
     from rewind.sdk.note import note
     from rewind.sdk.run import Run
     from rewind.sdk.session import session
@@ -72,7 +72,7 @@ def messages(
     """
     import os
 
-    from rewind.runs.messages import Messages, conversation
+    from rewind.reading.messages import Messages, conversation
     from rewind.settings import read_settings
 
     found = read_settings({"home": None if home is None else os.fspath(home)}).home

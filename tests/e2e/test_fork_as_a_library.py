@@ -10,10 +10,10 @@ import pytest
 from rewind.edit.grammar import parse_edit
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.session import Status
-from rewind.runs import fork as forking
-from rewind.runs.fork import ForkOptions, ForkResult, fork
-from rewind.runs.purse import Purse
-from rewind.stats.prices import load_prices
+from rewind.pricing.prices import load_prices
+from rewind.runs.fork import run as forking
+from rewind.runs.fork.budget import Purse
+from rewind.runs.fork.run import ForkOptions, ForkResult, fork
 from rewind.store.library import Library
 from support.answers import openai_error
 from support.cli import KEYS

@@ -16,11 +16,13 @@ import httpx
 import pytest
 import uvloop
 
-from rewind.gateway import redirect, redirect_callers, redirect_open
+from rewind.inprocess.redirect import callers as redirect_callers
+from rewind.inprocess.redirect import install as redirect
+from rewind.inprocess.redirect import open_connections as redirect_open
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
+from rewind.inprocess.shared_gateway import switchboard
 from rewind.model.step import Ending
-from rewind.runs.inprocess import InProcessOptions, InProcessResult, InProcessRun
-from rewind.runs.switchboard import switchboard
-from rewind.store.reader import FolderReader
+from rewind.store.journal.reader import FolderReader
 from support.answers import openai_chat
 from support.cli import plain_environment
 from support.inprocess import MakeStage, stages, through
@@ -256,7 +258,7 @@ def test_a_run_that_ends_on_the_gateways_own_thread_waits_for_nobody(tmp_path: P
 LEFT_OPEN = """
 import sys, threading, time
 from pathlib import Path
-from rewind.runs.inprocess import InProcessOptions, InProcessRun
+from rewind.inprocess.run import InProcessOptions, InProcessRun
 
 def begin():
     run = InProcessRun(InProcessOptions(home=Path(sys.argv[1])))

@@ -226,7 +226,7 @@ def test_threads_and_executors_belong_to_the_run_that_started_them(stage: MakeSt
 
 
 def test_tools_and_notes_travel_the_same_road(stage: MakeStage) -> None:
-    from rewind.runs.inprocess import PlayedTool, ToolUnderWay, current_run
+    from rewind.inprocess.run import PlayedTool, ToolUnderWay, current_run
 
     ran: list[str] = []
 

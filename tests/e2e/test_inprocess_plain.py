@@ -10,8 +10,8 @@ import httpx
 import pytest
 import uvloop
 
-from rewind.runs.inprocess import InProcessOptions, InProcessResult, InProcessRun, Offline
-from rewind.store.reader import FolderReader
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun, Offline
+from rewind.store.journal.reader import FolderReader
 from support.answers import json_answer, openai_chat
 from support.inprocess import through
 from support.provider import FakeProvider

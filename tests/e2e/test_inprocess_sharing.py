@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from rewind.errors import EnvironmentProblem
-from rewind.runs.inprocess import InProcessRun, Offline, ToolUnderWay, current_run
+from rewind.inprocess.run import InProcessRun, Offline, ToolUnderWay, current_run
 from support.answers import openai_chat
 from support.inprocess import MakeStage, Stage, stages, through
 from support.script import Answer, Request

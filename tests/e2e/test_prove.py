@@ -16,11 +16,11 @@ from rewind.compare.run import Run
 from rewind.demo.provider import DemoProvider
 from rewind.errors import ExitCode
 from rewind.model.step import Step
-from rewind.runs.fork import ForkOptions
+from rewind.runs.fork.run import ForkOptions
 from rewind.runs.probe import NothingToProve, ProveOptions, Trial, prove
 from rewind.runs.record import RecordOptions, record
+from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
-from rewind.store.reader import SessionReader
 
 pytestmark = pytest.mark.e2e
 

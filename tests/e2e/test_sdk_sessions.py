@@ -19,8 +19,8 @@ import pytest
 
 import rewind
 from rewind.errors import RewindError, SessionNotFound, UsageError
+from rewind.inprocess.run import current_run
 from rewind.model.session import Recording
-from rewind.runs.inprocess import current_run
 from rewind.store.library import Library
 from support.answers import openai_chat
 from support.cli import run_rewind

@@ -22,13 +22,13 @@ from rewind.model.session import Lineage, Recording
 from rewind.model.step import Ending, Reading, Step, StepKind
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.cassette import read_cassette, write_cassette
-from rewind.store.cassette_bodies import bytes_of, shown
-from rewind.store.cassette_layout import Addressed, Layout
-from rewind.store.cassette_parsing import Memory
-from rewind.store.cassette_references import References
-from rewind.store.cassette_sealing import packed
-from rewind.store.importing import keep
+from rewind.store.cassette.bodies import bytes_of, shown
+from rewind.store.cassette.cassette import read_cassette, write_cassette
+from rewind.store.cassette.layout import Addressed, Layout
+from rewind.store.cassette.parsing import Memory
+from rewind.store.cassette.references import References
+from rewind.store.cassette.sealing import packed
+from rewind.store.imported_sessions import keep
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps

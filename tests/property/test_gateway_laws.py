@@ -5,12 +5,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.capture.draft import Draft
 from rewind.gateway.http1 import BadMessage, IncomingRequest, IncomingResponse, find_head_end, rewrite_head
 from rewind.gateway.playout import framed
 from rewind.gateway.targets import HOP_HEADERS
 from rewind.model.http import HttpResponse
 from rewind.model.step import Ending
+from rewind.runs.answer_chunks import Draft
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ-", min_size=1, max_size=12)
 VALUE = st.text(

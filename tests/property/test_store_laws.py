@@ -13,16 +13,16 @@ from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import MatchKey, blob_id
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store import journal
-from rewind.store.catalog import Catalog
+from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.filters import Wanted
+from rewind.store.catalog.listing import listed
 from rewind.store.files import GrowingFile
-from rewind.store.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
+from rewind.store.journal import format as journal
+from rewind.store.journal.part import Part, decode_part, encode_record
+from rewind.store.journal.writer import SessionWriter, decode_times, encode_times
 from rewind.store.library import Library, split_step
-from rewind.store.listing import listed
-from rewind.store.part import Part, decode_part, encode_record
-from rewind.store.recipes import Conversations, Expander, common_run
-from rewind.store.wanted import Wanted
-from rewind.store.writer import SessionWriter, decode_times, encode_times
+from rewind.store.pack.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
+from rewind.store.pack.recipes import Conversations, Expander, common_run
 from rewind.wire.chunks import LARGEST, cut_body
 from unit.store.making import PerToken, record, request, start
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rewind.runs.importing import Imported, import_file
+from rewind.reading.import_ import Imported, import_file
 from support.cli import AGENTS
 from support.lab import Gate, Lab
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rewind.gateway.options import UpstreamOptions
-from rewind.runs.inprocess import InProcessOptions, InProcessResult, InProcessRun
-from rewind.store.reader import FolderReader
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
+from rewind.store.journal.reader import FolderReader
 from support.provider import FakeProvider
 from support.script import Playbook
 from support.trust import PROVIDER_NAMES, Trust

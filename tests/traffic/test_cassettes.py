@@ -18,10 +18,10 @@ from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.providers.reading import read
-from rewind.store.cassette import read_cassette_file, write_cassette, write_cassette_file
-from rewind.store.importing import keep
+from rewind.store.cassette.cassette import read_cassette_file, write_cassette, write_cassette_file
+from rewind.store.imported_sessions import keep
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.writer import SessionWriter
 from rewind.wire.encoding import encode
 from support.lab import Lab
 from support.provider import FakeProvider

@@ -13,7 +13,7 @@ from rewind.match.call import understand
 from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, Reading, StepRequest, StepResponse
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
 from support.traffic import Exchange, exchanges_in
 
 pytestmark = pytest.mark.traffic

@@ -13,9 +13,9 @@ from vcr.request import Request
 from vcr.serialize import serialize
 from vcr.serializers import yamlserializer
 
-from rewind.foreign.exchanges import Foreign, ForeignExchange
-from rewind.foreign.har import read_har, write_har
-from rewind.foreign.vcr import read_vcr
+from rewind.formats.exchanges import Foreign, ForeignExchange
+from rewind.formats.har import read_har, write_har
+from rewind.formats.vcr import read_vcr
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
@@ -23,7 +23,7 @@ from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
-from rewind.runs.adopting import Origin, adopted
+from rewind.reading.adopt import Origin, adopted
 from rewind.store.portable import Portable, PortableReader
 from rewind.wire.encoding import decode
 from support.imported import playing, taken_in

@@ -14,7 +14,7 @@ from rewind.errors import EnvironmentProblem, RewindError
 from rewind.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from rewind.stats.prices import Prices
+    from rewind.pricing.prices import Prices
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ class App:
     @property
     def prices(self) -> "Prices":
         """What models cost: the shipped snapshot, or the store's newer one, with the user's own prices on top."""
-        from rewind.stats.prices import load_prices  # lazily: few commands speak of money
+        from rewind.pricing.prices import load_prices  # lazily: few commands speak of money
 
         settings = self.settings()
         return load_prices(settings.prices, newer=settings.home / "prices.jsonl")

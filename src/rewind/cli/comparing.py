@@ -6,18 +6,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from rewind.cli.progress import progress
-from rewind.cli.render import status
-from rewind.cli.table import display_width
-from rewind.cli.terminal import Span, Terminal, err
-from rewind.cli.wording import plural
+from rewind.cli.screens.facts import status
+from rewind.cli.screens.table import display_width
+from rewind.cli.screens.terminal import Span, Terminal, err
+from rewind.cli.screens.wording import plural
 from rewind.compare.run import Move, Run
 from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.session import Session, Status
 from rewind.model.step import Step
 from rewind.safe import safe_line
+from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library, step_in
-from rewind.store.reader import SessionReader
 from rewind.views import moment
 
 _LONGEST_NAME = 40

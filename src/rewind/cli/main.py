@@ -13,23 +13,23 @@ from rewind.errors import EnvironmentProblem, ExitCode, RewindError
 from rewind.version import __version__
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("rewind.cli.init", "Prepare the store, and see which clients can be recorded here"),
-    "demo": ("rewind.cli.demo", "Record and replay a small agent, without any key or network"),
-    "record": ("rewind.cli.record", "Run a command and record what it asks of the world"),
-    "replay": ("rewind.cli.replay", "Run a recorded command again, answered by its recording"),
-    "fork": ("rewind.cli.fork", "Run it again up to a step, change that step, and go on live"),
-    "list": ("rewind.cli.list", "Show the recorded sessions, newest first"),
-    "stats": ("rewind.cli.stats", "Show what the recorded calls cost, by model, day or name"),
-    "inspect": ("rewind.cli.inspect", "Show a session step by step, or one step in full"),
-    "messages": ("rewind.cli.messages", "Print a conversation as the message list of an API"),
-    "bisect": ("rewind.cli.bisect", "Find the step where a bad run left a good one, and why"),
-    "diff": ("rewind.cli.diff", "Show what differs between two sessions, step by step"),
-    "search": ("rewind.cli.search", "Find a text in everything recorded"),
-    "export": ("rewind.cli.export", "Write a session to a file that can be shared and replayed"),
-    "import": ("rewind.cli.import_", "Take in a cassette, or what another tool recorded"),
-    "verify": ("rewind.cli.verify", "Hash every recorded byte again and name what is damaged"),
-    "config": ("rewind.cli.config", "Show each setting, its value and where it comes from"),
-    "completion": ("rewind.cli.completion", "Print the completion script of bash, zsh or fish"),
+    "init": ("rewind.cli.commands.init", "Prepare the store, and see which clients can be recorded here"),
+    "demo": ("rewind.cli.commands.demo", "Record and replay a small agent, without any key or network"),
+    "record": ("rewind.cli.commands.record", "Run a command and record what it asks of the world"),
+    "replay": ("rewind.cli.commands.replay", "Run a recorded command again, answered by its recording"),
+    "fork": ("rewind.cli.commands.fork", "Run it again up to a step, change that step, and go on live"),
+    "list": ("rewind.cli.commands.list", "Show the recorded sessions, newest first"),
+    "stats": ("rewind.cli.commands.stats", "Show what the recorded calls cost, by model, day or name"),
+    "inspect": ("rewind.cli.commands.inspect", "Show a session step by step, or one step in full"),
+    "messages": ("rewind.cli.commands.messages", "Print a conversation as the message list of an API"),
+    "bisect": ("rewind.cli.commands.bisect", "Find the step where a bad run left a good one, and why"),
+    "diff": ("rewind.cli.commands.diff", "Show what differs between two sessions, step by step"),
+    "search": ("rewind.cli.commands.search", "Find a text in everything recorded"),
+    "export": ("rewind.cli.commands.export", "Write a session to a file that can be shared and replayed"),
+    "import": ("rewind.cli.commands.import_", "Take in a cassette, or what another tool recorded"),
+    "verify": ("rewind.cli.commands.verify", "Hash every recorded byte again and name what is damaged"),
+    "config": ("rewind.cli.commands.config", "Show each setting, its value and where it comes from"),
+    "completion": ("rewind.cli.commands.completion", "Print the completion script of bash, zsh or fish"),
 }
 """Name → module and summary. The module's ``command`` is the click command."""
 
@@ -105,7 +105,7 @@ For every command: --home DIR (another store), --debug (tracebacks), -h, --help.
 def _dispatch(arguments: list[str]) -> int:
     if COMPLETE_VARIABLE in os.environ:
         # Lazily, as below: only here is click needed.
-        from rewind.cli.completion import complete
+        from rewind.cli.commands.completion import complete
 
         return complete(os.environ[COMPLETE_VARIABLE])
     if arguments in ([], ["-h"], ["--help"]):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rewind.cli.terminal import Terminal, err
+from rewind.cli.screens.terminal import Terminal, err
 from rewind.model.clock import SystemClock
 
 QUIET_SECONDS = 1.0

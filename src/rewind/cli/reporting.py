@@ -2,17 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from rewind.cli.money import dollars
 from rewind.cli.progress import progress
+from rewind.cli.screens.money import dollars
 from rewind.conversation.outline import outline_of
 from rewind.model.step import Step, StepKind
+from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.safe import safe
-from rewind.stats.spending import Pricing, cost_of, spending
 from rewind.store.traces import is_from_a_trace
 from rewind.views.report import Report, report
 
 if TYPE_CHECKING:
-    from rewind.runs.exporting import Package
+    from rewind.reading.export import Package
 
 
 TAIL = 8_000

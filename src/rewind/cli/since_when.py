@@ -5,16 +5,16 @@ from pathlib import Path
 
 from rewind.cli.comparing import Side, moment_shown
 from rewind.cli.progress import progress
-from rewind.cli.wording import plural
+from rewind.cli.screens.wording import plural
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.summary import lasting_value
 from rewind.compare.versions import changed_locks, changed_versions, same_code, versions_of
+from rewind.model.program import program_of
 from rewind.model.session import SessionStart
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
-from rewind.stats.program import program_of
-from rewind.store.since import Mark, Part, Seen, first_seen
+from rewind.store.catalog.since import Mark, Part, Seen, first_seen
 
 _PARTS = {
     CauseKind.MODEL: (Part.MODEL, Aspect.MODEL),

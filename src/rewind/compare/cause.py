@@ -13,7 +13,7 @@ from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.run import Move
-from rewind.conversation.sameness import written
+from rewind.conversation.message_digest import written
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
 from rewind.model.message import results_in
 

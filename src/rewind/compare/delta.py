@@ -14,7 +14,7 @@ from typing import Any
 
 from rewind.compare.noise import Noise, only_noise
 from rewind.conversation.context import Fate, parts_text, tool_text
-from rewind.conversation.sameness import written
+from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path
 from rewind.model.message import Answered, Asked, Part, Thinking, ToolDefinition, ToolUse

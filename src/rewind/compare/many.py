@@ -16,7 +16,7 @@ from rewind.compare.noise import folded
 from rewind.compare.run import Move, Run
 from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text, tool_text
-from rewind.conversation.sameness import written
+from rewind.conversation.message_digest import written
 from rewind.conversation.sketch import settings_of
 from rewind.model.message import Asked, Thinking, ToolResult
 

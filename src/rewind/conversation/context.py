@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby
 
-from rewind.conversation.sameness import Digest, message_digest, written
+from rewind.conversation.message_digest import Digest, message_digest, written
 from rewind.match.difference import common_beginning
 from rewind.model.message import (
     Answered,

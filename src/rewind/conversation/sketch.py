@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rewind.conversation.sameness import Digest, part_digest, written
+from rewind.conversation.message_digest import Digest, part_digest, written
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.base import Provider

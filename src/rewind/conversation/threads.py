@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 from typing import Any
 
-from rewind.conversation.sameness import Digest, digests, message_digest, part_digest, written
+from rewind.conversation.message_digest import Digest, digests, message_digest, part_digest, written
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, takewhile
 
-from rewind.conversation.sameness import Digest, part_digest
+from rewind.conversation.message_digest import Digest, part_digest
 from rewind.conversation.threads import Place
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse, results_in
 

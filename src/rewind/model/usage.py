@@ -19,7 +19,7 @@ class Usage:
     reasoning: int | None = None
     """Of the output: thinking."""
     more: Mapping[str, int] = field(default_factory=dict)
-    """What is priced apart by some providers, under the names of :mod:`rewind.stats.prices`: ``input_audio_tokens``,
+    """What is priced apart by some providers, under the names of :mod:`rewind.pricing.prices`: ``input_audio_tokens``,
     ``cache_write_1h_tokens``, ``web_searches`` …"""
     tier: str = ""
     """The service tier that answered (``flex``, ``priority``, ``batch`` …), where it is told and not the usual one."""

@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from functools import cache
 
-from rewind.gateway.redirect_rules import Itinerary
-from rewind.runs.inprocess_children import ForChildren, of_the_hooks
-from rewind.runs.switchboard import switchboard
+from rewind.inprocess.child_environment import ForChildren, of_the_hooks
+from rewind.inprocess.redirect.rules import Itinerary
+from rewind.inprocess.shared_gateway import switchboard
 
 _SHARED = ("PYTHONPATH", "NODE_OPTIONS")
 

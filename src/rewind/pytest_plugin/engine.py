@@ -6,12 +6,12 @@ import threading
 from functools import cached_property
 from pathlib import Path
 
+from rewind.inprocess.run import InProcessRun
+from rewind.inprocess.tool_calls import within_tools
 from rewind.model.step import Step, StepKind
 from rewind.pytest_plugin.saying import miss_text
 from rewind.pytest_plugin.writing import Reel
-from rewind.runs.inprocess import InProcessRun
-from rewind.runs.inprocess_tools import within_tools
-from rewind.store.reader import FolderReader
+from rewind.store.journal.reader import FolderReader
 
 _TOLD = (StepKind.NOTE, StepKind.ERROR)
 """What the agent told, and need not tell again."""

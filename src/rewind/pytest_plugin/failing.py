@@ -19,7 +19,7 @@ def kept_path(root: Path, cassette: Path) -> Path:
 
 def keep(file: Path, root: Path, data: bytes) -> None:
     """Written for this machine only: the folder keeps itself out of git."""
-    from rewind.store.cassette import write_cassette_file
+    from rewind.store.cassette.cassette import write_cassette_file
 
     file.parent.mkdir(parents=True, exist_ok=True)
     ignore = root / FOLDER / ".gitignore"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rewind.errors import UsageError
+from rewind.inprocess.presence import Guard
 from rewind.pytest_plugin import saying
 from rewind.pytest_plugin.marks import read_wish
 from rewind.pytest_plugin.seams import seams
-from rewind.runs.inprocess_presence import Guard
 
 if TYPE_CHECKING:
     from rewind.pytest_plugin.desk import Desk

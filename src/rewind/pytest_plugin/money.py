@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rewind.conversation.outline import outline_of
 from rewind.model.step import Reading, Step, StepKind
+from rewind.pricing.prices import Prices, load_prices
+from rewind.pricing.spending import Spending, spending
 from rewind.pytest_plugin.observed import cost_as_if_live
 from rewind.pytest_plugin.writing import Reel
 from rewind.settings import Settings, read_settings
-from rewind.stats.prices import Prices, load_prices
-from rewind.stats.spending import Spending, spending
 
 
 @cache

@@ -12,8 +12,8 @@ from rewind.model.http import Headers
 from rewind.model.message import ToolResult, ToolUse
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
+from rewind.pricing.spending import Pricing, cost_of, known_sum, may_have_cost
 from rewind.pytest_plugin.writing import Blob, Reel
-from rewind.stats.spending import Pricing, cost_of, known_sum, may_have_cost
 from rewind.views.body import read_body
 
 

@@ -7,8 +7,8 @@ from rewind.errors import BadCassette
 from rewind.pytest_plugin import saying
 from rewind.pytest_plugin.marks import Wish
 from rewind.pytest_plugin.modes import Act, Mode
-from rewind.store.opening import open_file
 from rewind.store.portable import Portable
+from rewind.store.session_files import open_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Where a failing run left the cassette, and why."""
 
 from rewind.compare.divergence import bisect
+from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.run import Run
-from rewind.compare.telling import cause_place, cause_title, step_label
 from rewind.model.step import Step
 from rewind.pytest_plugin.writing import Reel
 from rewind.safe import safe

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rewind.errors import EnvironmentProblem
 from rewind.gateway.options import UpstreamOptions
+from rewind.inprocess.run import InProcessOptions, InProcessResult
 from rewind.model.step import StepKind
 from rewind.pytest_plugin import failing, saying
 from rewind.pytest_plugin.children import child_variables
@@ -22,11 +23,10 @@ from rewind.pytest_plugin.paths import shown_path
 from rewind.pytest_plugin.seams import seams
 from rewind.pytest_plugin.variables import Variables
 from rewind.pytest_plugin.writing import Reel, as_if_live, extended, live_steps, nothing, of_the_test, reel_of
-from rewind.runs.foreign_command import remembered_endpoints, remembered_key_variables
-from rewind.runs.inprocess import InProcessOptions, InProcessResult
+from rewind.runs.imported_command import remembered_endpoints, remembered_key_variables
 from rewind.runs.rerun import DUMMY_KEY
-from rewind.store.opening import open_file
 from rewind.store.portable import Portable, PortableReader
+from rewind.store.session_files import open_file
 
 if TYPE_CHECKING:
     from rewind.pytest_plugin.desk import Desk
@@ -170,7 +170,7 @@ class Running:
         """Keep the run for ``rewind bisect``; the words that say so."""
         # Lazily: most tests do not fail.
         from rewind.pytest_plugin.parting import parting
-        from rewind.store.cassette import write_cassette
+        from rewind.store.cassette.cassette import write_cassette
 
         reel = of_the_test(self.run.so_far(), self._part.test, exit_code=1)
         if not reel.recording.steps or self._part.act is Act.MISSING:
@@ -260,7 +260,7 @@ class Running:
 
     def _with_those_of_others(self, reel: Reel, fresh: Path) -> tuple[Reel, int]:
         """Behind what is new, the old steps that have no equal: a test that is not run, or fails, may need them."""
-        from rewind.store.cassette import write_cassette, write_cassette_file
+        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
 
         old = as_if_live(reel_of(opened(self._part, self._shown, self._part.cassette)))
         write_cassette_file(fresh, write_cassette(reel.recording, reel.blob))
@@ -281,8 +281,8 @@ class Running:
         return figures
 
     def _put_down(self, reel: Reel, figures: Figures) -> Figures:
-        from rewind.runs.exporting import findings_in
-        from rewind.store.cassette import write_cassette, write_cassette_file
+        from rewind.reading.export import findings_in
+        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
 
         found = findings_in(reel.recording, reel.blob)
         secrets = tuple(_told(one.step, one.where, one.path, one.kind) for one in found)

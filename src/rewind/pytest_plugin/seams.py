@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from rewind.gateway import redirect
+from rewind.inprocess.redirect import install as redirect
 
 _NAMES = ("connect", "connect_ex")
 

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 from rewind.errors import CommandNotFound, UsageError
-from rewind.runs.terminal import Terminal, copy_window_size, in_foreground
-from rewind.store.writer import Stream
+from rewind.runs.raw_terminal import Terminal, copy_window_size, in_foreground
+from rewind.store.journal.writer import Stream
 
 Tee = Callable[[Stream, bytes], None]
 """Told of ``stdin``, ``stdout`` or ``stderr`` bytes as they pass."""

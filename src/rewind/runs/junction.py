@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewind.capture.redact import Redactor
 from rewind.conversation.threads import Threads
 from rewind.errors import DamagedStore, RewindError
 from rewind.gateway.exchange import Decided, Deny, Exchange, Pass, Play, Route, Verdict
@@ -25,13 +24,14 @@ from rewind.playback.decision import Change, Decision, Forward, Halt, Policy, Pu
 from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
-from rewind.runs.answer import Answer
-from rewind.runs.keeping import Keeping, as_it_goes_out
-from rewind.runs.passage import Passage, Refused, denial
-from rewind.runs.pen import Pen
-from rewind.runs.shield import Shield
+from rewind.redaction.redactor import Redactor
+from rewind.runs.answer_recording import Answer
+from rewind.runs.fault_guard import Shield
+from rewind.runs.held_requests import Turns
+from rewind.runs.pass_through import Passage, Refused, denial
+from rewind.runs.step_writer import Keeping, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
-from rewind.runs.turns import Turns
+from rewind.runs.writer_thread import Pen
 
 PUT_IN = 0
 """The ``tape`` of an answer that an edit put in."""

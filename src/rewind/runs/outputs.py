@@ -3,10 +3,10 @@
 import threading
 from functools import partial
 
-from rewind.capture.redact import Redactor
-from rewind.capture.streams import StreamRedactor
-from rewind.runs.pen import Pen
-from rewind.store.writer import Stream
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.stream_redactor import StreamRedactor
+from rewind.runs.writer_thread import Pen
+from rewind.store.journal.writer import Stream
 
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 

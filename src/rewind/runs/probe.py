@@ -21,9 +21,9 @@ from rewind.edit.edits import Edit, Literal, SetSystem
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.model.message import Answered
 from rewind.model.step import Step, StepKind
-from rewind.runs.foreign_command import command_to_run
-from rewind.runs.fork import ForkOptions, ForkResult, fork
-from rewind.stats.spending import Spending
+from rewind.pricing.spending import Spending
+from rewind.runs.fork.run import ForkOptions, ForkResult, fork
+from rewind.runs.imported_command import command_to_run
 from rewind.store.library import Library
 
 

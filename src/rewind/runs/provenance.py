@@ -16,8 +16,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from time import monotonic
 
-from rewind.capture.redact import Redactor
 from rewind.model.surroundings import Surroundings
+from rewind.redaction.redactor import Redactor
 
 GIT_SECONDS = 5.0
 """For all that git is asked; a repository that takes longer is not worth its agent's processor."""

@@ -11,8 +11,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets, credential_variables
 from rewind.errors import CommandNotFound, DamagedStore, EnvironmentProblem, NewerStore, RewindError
 from rewind.gateway.authority import Authority
 from rewind.gateway.listener import listen, somebody_waits
@@ -21,13 +19,15 @@ from rewind.model.clock import SystemClock
 from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment, hosts_from_environment
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets, credential_variables
+from rewind.runs.agent_environment import agent_environment
 from rewind.runs.child import Child, check_command, stdin_kind
 from rewind.runs.outputs import Outputs
-from rewind.runs.pen import Pen
-from rewind.runs.surroundings import agent_environment
 from rewind.runs.tally import Tally
+from rewind.runs.writer_thread import Pen
 from rewind.store.files import prepare_home
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
 from rewind.version import __version__
 
 BRIEF_SECONDS = 0.015
@@ -138,8 +138,8 @@ def _serve_until_it_ends(
     # Loaded only now, while the agent is starting up itself; a command that ends at once never needs them.
     from rewind.gateway.dial import Dialer
     from rewind.playback.policies import RecordAll
-    from rewind.runs.background import BackgroundGateway
-    from rewind.runs.bystander import Bystander
+    from rewind.runs.bypass_watch import Bystander
+    from rewind.runs.gateway_thread import BackgroundGateway
     from rewind.runs.junction import Junction
     from rewind.runs.provenance import Provenance
 

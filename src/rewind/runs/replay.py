@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from rewind.capture.redact import Redactor
-from rewind.capture.removal import PatternedRedactor, compiled
-from rewind.capture.secrets import Secrets
 from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
@@ -20,10 +17,14 @@ from rewind.model.step import Step
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.providers.hosts import LLM_HOSTS, HostRules
-from rewind.runs.background import BackgroundGateway
-from rewind.runs.bystander import Bystander
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.removal import PatternedRedactor, compiled
+from rewind.redaction.secrets import Secrets
+from rewind.runs.agent_environment import agent_environment
+from rewind.runs.bypass_watch import Bystander
 from rewind.runs.child import Child, check_command
-from rewind.runs.foreign_command import (
+from rewind.runs.gateway_thread import BackgroundGateway
+from rewind.runs.imported_command import (
     begun_here,
     command_to_run,
     refuse_traces,
@@ -32,12 +33,11 @@ from rewind.runs.foreign_command import (
 )
 from rewind.runs.junction import Junction
 from rewind.runs.rerun import DUMMY_KEY, KeptRun, answers, begun_again, folder_of, recall, warm_up
-from rewind.runs.stepping import Attendance, Stepping, Stopped, check_step
-from rewind.runs.surroundings import agent_environment
+from rewind.runs.stepped_replay import Attendance, Stepping, Stopped, check_step
 from rewind.runs.tally import MissNote
+from rewind.store.journal.writer import Stream
 from rewind.store.library import Library
 from rewind.store.replays import note_replay
-from rewind.store.writer import Stream
 
 DIFF_LINES = 40
 

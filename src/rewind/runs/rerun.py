@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rewind.capture.redact import Redactor
 from rewind.errors import DamagedStore, EnvironmentProblem
 from rewind.gateway.listener import somebody_waits
 from rewind.match.call import Call, understand
@@ -17,10 +16,11 @@ from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Step
 from rewind.playback.tape import Tape
+from rewind.redaction.redactor import Redactor
 from rewind.runs.outputs import Outputs
-from rewind.runs.pen import Pen
-from rewind.store.reader import SessionReader
-from rewind.store.writer import SessionWriter
+from rewind.runs.writer_thread import Pen
+from rewind.store.journal.reader import SessionReader
+from rewind.store.journal.writer import SessionWriter
 from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"

@@ -16,7 +16,7 @@ from rewind.sdk.objects import Classes
 from rewind.sdk.values import Lost, Written, as_json, read
 
 if TYPE_CHECKING:
-    from rewind.runs.inprocess_tools import PlayedTool, ToolUnderWay
+    from rewind.inprocess.tool_calls import PlayedTool, ToolUnderWay
 
 _CANCELLED = "asyncio.exceptions.CancelledError"
 _PATIENCE = 5.0

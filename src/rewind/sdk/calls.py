@@ -10,7 +10,7 @@ from rewind.sdk.arguments import Arguments
 from rewind.sdk.objects import Classes, classes_in
 
 if TYPE_CHECKING:
-    from rewind.runs.inprocess import InProcessRun
+    from rewind.inprocess.run import InProcessRun
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -109,7 +109,7 @@ class ToolCalls:
             return Untold()
 
     def _begun(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> "Recorded | Kept | Untold":
-        from rewind.runs.inprocess_tools import PlayedTool
+        from rewind.inprocess.tool_calls import PlayedTool
 
         if self._arguments is None:
             self._arguments = Arguments(self._function, self._ignore)

@@ -13,8 +13,8 @@ from rewind.sdk.run import Run
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from rewind.runs.inprocess import InProcessResult, InProcessRun
-    from rewind.store.reader import SessionReader
+    from rewind.inprocess.run import InProcessResult, InProcessRun
+    from rewind.store.journal.reader import SessionReader
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Conduct:
             raise
 
     def _begin(self) -> None:
-        from rewind.runs.inprocess import InProcessRun
+        from rewind.inprocess.run import InProcessRun
 
         options, self._tape = self._plan.engine_options(self.run.mode)
         self._records = self._tape is None

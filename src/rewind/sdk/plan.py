@@ -12,11 +12,11 @@ from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
 from rewind.sdk.modes import mode_from
 
 if TYPE_CHECKING:
+    from rewind.inprocess.run import InProcessOptions
     from rewind.model.session import Session
-    from rewind.runs.inprocess import InProcessOptions
     from rewind.sdk.modes import Mode, OnMiss, PathLike
+    from rewind.store.journal.reader import SessionReader
     from rewind.store.library import Library
-    from rewind.store.reader import SessionReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Plan:
         """What the engine is to do, and the recording that answers. Raises RewindError."""
         # Lazily: a program that carries the decorator switched off never loads the engine.
         from rewind.gateway.options import UpstreamOptions
-        from rewind.runs.inprocess import InProcessOptions
+        from rewind.inprocess.run import InProcessOptions
         from rewind.settings import read_settings
         from rewind.store.library import Library
 
@@ -86,7 +86,7 @@ class Plan:
 
     def write_cassette(self, home: Path, session_id: str) -> None:
         """The session that has just ended, as the file that was asked for. Raises RewindError."""
-        from rewind.store.cassette import write_cassette, write_cassette_file
+        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
         from rewind.store.library import Library
 
         library = Library(home)

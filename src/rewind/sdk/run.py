@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rewind.inprocess.run import InProcessResult, InProcessRun
     from rewind.model.step import Step
-    from rewind.runs.inprocess import InProcessResult, InProcessRun
     from rewind.runs.tally import MissNote
     from rewind.sdk.modes import Mode
 

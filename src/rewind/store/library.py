@@ -14,14 +14,14 @@ from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, Status
 from rewind.model.step import Step
-from rewind.stats.spending import Pricing
+from rewind.pricing.spending import Pricing
+from rewind.store.catalog.totals import Totals, totals_of
 from rewind.store.files import check_home, open_to_read, reason
-from rewind.store.opening import is_file_of_a_session, names_a_file, open_file
+from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
+from rewind.store.journal.writer import FOLDER
 from rewind.store.portable import PortableReader
-from rewind.store.reader import FolderReader, SessionReader, count_totals, peek
-from rewind.store.totals import Totals, totals_of
+from rewind.store.session_files import is_file_of_a_session, names_a_file, open_file
 from rewind.store.verify import Damage, verify_session
-from rewind.store.writer import FOLDER
 
 _LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
 _STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)

@@ -8,7 +8,7 @@ from rewind.errors import BadCassette
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, Session
 from rewind.model.step import NO_BYTES
-from rewind.store.writer import Stream
+from rewind.store.journal.writer import Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

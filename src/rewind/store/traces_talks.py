@@ -6,7 +6,7 @@ A call repeats all that had been said. Were each read whole, a trace would take 
 import hashlib
 from dataclasses import dataclass, field, replace
 
-from rewind.conversation.growing import Growing
+from rewind.conversation.growing_sketch import Growing
 from rewind.conversation.sketch import Sketch, sketch_of
 from rewind.conversation.threads import Threads
 from rewind.match.call import understand

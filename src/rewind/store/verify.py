@@ -7,10 +7,10 @@ from pathlib import Path
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
-from rewind.store.frames import Role
-from rewind.store.journal import Journal
-from rewind.store.pack import Index, PackReader
-from rewind.store.reader import FolderReader, load_journal
+from rewind.store.journal.format import Journal
+from rewind.store.journal.reader import FolderReader, load_journal
+from rewind.store.pack.frames import Role
+from rewind.store.pack.pack import Index, PackReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The process's own credentials, which must not reach the disk: the values of its key variables, however written.
 
-The rule of the gateway's recorder (:mod:`rewind.capture`) in small: a trace is written in the agent's own process, with
-the standard library alone, and a step may take only microseconds.
+The rule of the gateway's recorder (:mod:`rewind.redaction`) in small: a trace is written in the agent's own process
+with the standard library alone, and a step may take only microseconds.
 """
 
 import json

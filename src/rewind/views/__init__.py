@@ -14,7 +14,7 @@ from rewind.model.session import Recording, Session
 from rewind.model.step import Step
 from rewind.model.surroundings import Surroundings
 from rewind.views.body import body
-from rewind.views.forks import lineage
+from rewind.views.fork import lineage
 
 
 class Totals(Protocol):

@@ -6,9 +6,9 @@ from typing import Any
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.saying import saying_of
+from rewind.compare.move_result import saying_of
+from rewind.compare.phrases import slug
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
-from rewind.compare.telling import slug
 from rewind.model.session import Session
 from rewind.views import Totals
 from rewind.views import session as session_view

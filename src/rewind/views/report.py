@@ -13,9 +13,9 @@ from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Ending, StepKind
 from rewind.views import moment
-from rewind.views.exported import Finding, Removed
+from rewind.views.export import Finding, Removed
 from rewind.views.markdown import code, fenced, table
-from rewind.views.report_talk import UNKNOWN, conversation, titled
+from rewind.views.report_conversation import UNKNOWN, conversation, titled
 
 _CELL = 120
 

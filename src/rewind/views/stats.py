@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from rewind.stats.report import Figures, Report, Saved
+from rewind.pricing.report import Figures, Report, Saved
 
 
 def stats(report: Report, *, prices_of: str, prices_date: str) -> dict[str, Any]:

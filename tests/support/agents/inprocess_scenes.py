@@ -53,13 +53,13 @@ import requests  # noqa: E402
 import urllib3  # noqa: E402
 
 from rewind.gateway.options import UpstreamOptions  # noqa: E402
-from rewind.runs.inprocess import (  # noqa: E402
+from rewind.inprocess.run import (  # noqa: E402
     InProcessOptions,
     InProcessResult,
     InProcessRun,
     current_run,
 )
-from rewind.store.reader import FolderReader  # noqa: E402
+from rewind.store.journal.reader import FolderReader  # noqa: E402
 
 UPSTREAM = UpstreamOptions(
     connect_to=(f"api.openai.com:{PORT}:127.0.0.1:{PORT}",), ca=Path(os.environ["SSL_CERT_FILE"])
@@ -241,7 +241,7 @@ def nested() -> dict[str, Any]:
 
 def dead_gateway() -> dict[str, Any]:
     """A gateway that died takes nothing along: what is recorded goes on without it, what is replayed is stopped."""
-    from rewind.runs.switchboard import switchboard
+    from rewind.inprocess.shared_gateway import switchboard
 
     ask = lambda: said(httpx.post(URL, json=question("x")).json())  # noqa: E731
     value, recorded = through(recording(), ask)

@@ -11,7 +11,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
 
 
 @dataclass(frozen=True, slots=True)

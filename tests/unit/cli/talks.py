@@ -12,7 +12,7 @@ from rewind.match.call import understand
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 from rewind.providers.reading import short
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
 
 HEAD = RequestHead(
     method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=()

@@ -8,7 +8,7 @@ import pytest
 from shelf import Rewind, Shelf
 from talks import begin, refund, use
 
-from rewind.runs.exporting import export_cassette
+from rewind.reading.export import export_cassette
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -244,7 +244,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up(
     rewind: Rewind, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(shelf, "9b2c0d1e").says("a" * 64 + "!").hears("No.").end()
-    monkeypatch.setattr("rewind.cli.export.PATIENCE", 0.3)
+    monkeypatch.setattr("rewind.cli.commands.export.PATIENCE", 0.3)
     ran = rewind("export", "9b2c", "--redact", "(a+)+$")
     assert (ran.code, "for one step. Nothing was written." in ran.talk) == (2, True)
     assert not list(tmp_path.glob("*.rw"))

@@ -7,7 +7,7 @@ import pytest
 from shelf import Rewind, Shelf
 from talks import begin, refund
 
-from rewind.runs.foreign_command import (
+from rewind.runs.imported_command import (
     begun_here,
     ignored_endpoints,
     remembered_endpoints,

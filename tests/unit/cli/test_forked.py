@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from rewind.cli.fork import exit_code
-from rewind.cli.forked import print_forked, print_samples, step_spans
-from rewind.cli.terminal import Terminal
+from rewind.cli.commands.fork import exit_code
+from rewind.cli.screens.fork import print_forked, print_samples, step_spans
+from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage
 from rewind.model.step import Reading, Step
-from rewind.runs.fork import ForkResult
+from rewind.pricing.spending import Spending
+from rewind.runs.fork.run import ForkResult
 from rewind.runs.tally import MissNote
-from rewind.stats.spending import Spending
 from unit.store.making import request, response
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from rewind.cli.recorded import print_recorded
-from rewind.cli.replay import NOTHING, exit_code, print_replayed
-from rewind.cli.terminal import Terminal
+from rewind.cli.commands.replay import NOTHING, exit_code, print_replayed
+from rewind.cli.screens.record import print_recorded
+from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode
+from rewind.pricing.spending import Spending
 from rewind.runs.record import RecordResult
 from rewind.runs.replay import ReplayResult
-from rewind.runs.stepping import Stopped
+from rewind.runs.stepped_replay import Stopped
 from rewind.runs.tally import MissNote
-from rewind.stats.spending import Spending
 
 
 def recorded(*, quiet: bool = False, cost: str | None = None, **changes: Any) -> list[str]:

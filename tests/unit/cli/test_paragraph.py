@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.paragraph import print_hanging, wrapped
-from rewind.cli.table import display_width
-from rewind.cli.terminal import Span, Terminal
+from rewind.cli.screens.paragraph import print_hanging, wrapped
+from rewind.cli.screens.table import display_width
+from rewind.cli.screens.terminal import Span, Terminal
 
 
 def lines(*spans: Span | str, width: int = 20) -> list[str]:

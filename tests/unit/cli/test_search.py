@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from shelf import Rewind, Shelf, a_request
 
 from rewind.cli import progress
-from rewind.cli.indexing import search_index
-from rewind.cli.since import moment_of
-from rewind.cli.snippet import snippet_spans
-from rewind.cli.table import display_width
+from rewind.cli.index_progress import search_index
+from rewind.cli.screens.snippet import snippet_spans
+from rewind.cli.screens.table import display_width
+from rewind.cli.since_option import moment_of
 from rewind.errors import ExitCode
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse

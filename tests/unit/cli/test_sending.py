@@ -9,15 +9,15 @@ import pytest
 from shelf import Shelf, a_request, an_answer
 from talks import Talk, begin, refund
 
-from rewind.cli.sending import Sending, print_request, print_sending, sending, sending_view
-from rewind.cli.stepping import outline_in
-from rewind.cli.terminal import Terminal
+from rewind.cli.screens.next_request import Sending, print_request, print_sending, sending, sending_view
+from rewind.cli.screens.terminal import Terminal
+from rewind.cli.step_prompt import outline_in
 from rewind.errors import SessionNotFound, UsageError
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import StepKind
-from rewind.runs.stepping import check_step
+from rewind.runs.stepped_replay import check_step
 from rewind.store.library import Library
 
 

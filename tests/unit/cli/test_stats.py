@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shelf import Rewind, Shelf, a_request, an_answer
 
-from rewind.cli.chart import BARS, NOTHING, bars, spans
+from rewind.cli.screens.chart import BARS, NOTHING, bars, spans
 from rewind.errors import ExitCode
 from rewind.model.step import Reading, StepKind
 from rewind.model.usage import Usage

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.sessions import unique_prefixes
-from rewind.cli.table import Column, display_width, print_table
-from rewind.cli.terminal import PIPE_WIDTH, Span, Terminal, terminal
-from rewind.cli.wording import age, plural, seconds
+from rewind.cli.screens.session_table import unique_prefixes
+from rewind.cli.screens.table import Column, display_width, print_table
+from rewind.cli.screens.terminal import PIPE_WIDTH, Span, Terminal, terminal
+from rewind.cli.screens.wording import age, plural, seconds
 
 
 class Screen(io.StringIO):

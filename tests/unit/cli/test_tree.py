@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from shelf import Rewind, Shelf
 
-from rewind.cli.terminal import Terminal
-from rewind.cli.tree import print_tree, tree
+from rewind.cli.screens.terminal import Terminal
+from rewind.cli.screens.tree import print_tree, tree
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart, Status
-from rewind.store.totals import Totals
+from rewind.store.catalog.totals import Totals
 
 
 def lineage(parent: str, step: int = 4, *edits: str, **more: Any) -> Lineage:

@@ -11,7 +11,7 @@ from rewind.model.http import HttpRequest, HttpResponse, ResponseHead
 from rewind.model.ids import MatchKey, blob_id
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Forward, Halt, Put, Refuse, Serve
-from rewind.playback.forking import ForkAt
+from rewind.playback.fork_policy import ForkAt
 from rewind.playback.tape import Tape
 from support.exchanges import request_of
 from unit.playback.test_tape_and_policies import Recorded, after_tool, question

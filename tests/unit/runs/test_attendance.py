@@ -11,7 +11,7 @@ from rewind.model.clock import SystemClock
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.tape import Tape
-from rewind.runs.stepping import (
+from rewind.runs.stepped_replay import (
     PATIENCE_SECONDS,
     Attendance,
     Move,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import CannotEdit
-from rewind.runs.by_hand import AsSent, ByHand, filled
+from rewind.runs.fork.manual_edits import AsSent, ByHand, filled
 from support.exchanges import request_of
 
 HIDDEN = "REDACTEDxxxx"

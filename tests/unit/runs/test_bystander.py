@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rewind.runs import bystander
-from rewind.runs.bystander import Bystander
+from rewind.runs import bypass_watch as bystander
+from rewind.runs.bypass_watch import Bystander
 
 PATIENCE = 10.0
 pytestmark = pytest.mark.skipif(

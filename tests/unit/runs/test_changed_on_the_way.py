@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets
 from rewind.errors import CannotEdit, DamagedStore
 from rewind.gateway.exchange import Deny, Pass, Play, Verdict
 from rewind.match.call import Call, understand
@@ -22,10 +20,12 @@ from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending, Step
 from rewind.playback.decision import Decision, Forward, Halt, Put, Refuse, Serve
 from rewind.providers.hosts import HostRules
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
 from rewind.runs.junction import Junction
-from rewind.runs.pen import Pen
+from rewind.runs.writer_thread import Pen
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.writer import SessionWriter
 from support.exchanges import request_of
 from unit.store.making import request as a_request
 from unit.store.making import response as an_answer

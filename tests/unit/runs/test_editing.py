@@ -8,7 +8,7 @@ import pytest
 from rewind.edit.grammar import parse_edit
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest
-from rewind.runs.editing import ByHand, Earlier, Editing, merged
+from rewind.runs.fork.edits import ByHand, Earlier, Editing, merged
 from support.exchanges import request_of
 
 

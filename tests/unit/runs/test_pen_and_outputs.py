@@ -3,14 +3,14 @@
 import threading
 from pathlib import Path
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets
 from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
 from rewind.runs.outputs import Outputs
-from rewind.runs.pen import Pen
+from rewind.runs.writer_thread import Pen
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.writer import SessionWriter
 
 PATIENCE = 10.0
 START = SessionStart(

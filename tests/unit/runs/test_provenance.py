@@ -9,9 +9,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets
 from rewind.model.surroundings import Surroundings
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
 from rewind.runs.provenance import LARGEST_CHANGES, LARGEST_LOCK, Provenance
 from support.repository import Repository, hanging_git
 

@@ -7,8 +7,8 @@ from rewind.model.http import HttpRequest, ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import NO_USAGE, Usage
-from rewind.runs.purse import Purse
-from rewind.stats.prices import load_prices
+from rewind.pricing.prices import load_prices
+from rewind.runs.fork.budget import Purse
 from support.exchanges import request_of
 
 PRICES = load_prices({"small": {"input": 10, "output": 100}})

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets
 from rewind.gateway.exchange import Deny, Pass, Verdict
 from rewind.match.call import Call
 from rewind.model.clock import SystemClock
@@ -14,8 +12,10 @@ from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
 from rewind.model.step import Ending
 from rewind.playback.decision import Decision, Forward, Serve
 from rewind.providers.hosts import LLM_HOSTS, HostRules
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
+from rewind.runs.fault_guard import Shield
 from rewind.runs.junction import Junction
-from rewind.runs.shield import Shield
 
 HEAD = ResponseHead(status=200, reason="OK", headers=())
 ASKED = RequestHead(

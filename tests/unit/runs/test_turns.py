@@ -11,9 +11,9 @@ from rewind.gateway.exchange import Decided, Hold, Pass, Verdict
 from rewind.match.call import understand
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Refuse, Serve
-from rewind.playback.stepping import StepByStep, UpTo
+from rewind.playback.stops import StepByStep, UpTo
 from rewind.playback.tape import Tape
-from rewind.runs.turns import Turns
+from rewind.runs.held_requests import Turns
 from support.exchanges import request_of
 from unit.store.making import request, response
 

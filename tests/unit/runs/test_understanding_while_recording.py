@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from rewind.capture.redact import Redactor
-from rewind.capture.secrets import Secrets
 from rewind.model.clock import SystemClock
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.ids import SessionId
@@ -19,10 +17,12 @@ from rewind.model.usage import Usage
 from rewind.playback.policies import RecordAll
 from rewind.providers.anthropic import Anthropic
 from rewind.providers.hosts import HostRules
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
 from rewind.runs.junction import Junction
-from rewind.runs.pen import Pen
+from rewind.runs.writer_thread import Pen
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.writer import SessionWriter
 
 ASK = {"role": "user", "content": "Who are you?"}
 ANSWER = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import ResultLost, ToolFailed
-from rewind.runs.inprocess_tools import PlayedTool
+from rewind.inprocess.tool_calls import PlayedTool
 from rewind.sdk.answers import Recorded
 from rewind.sdk.objects import Classes
 

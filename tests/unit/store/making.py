@@ -10,8 +10,8 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Session, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.writer import SessionWriter
 
 HEADERS = (
     ("Content-Type", "application/json"),

@@ -17,14 +17,16 @@ from rewind.model.session import Edited, Lineage, Status
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store import cassette_contents, cassette_records, cassette_sealing
-from rewind.store.cassette import (
+from rewind.store.cassette import contents as cassette_contents
+from rewind.store.cassette import records as cassette_records
+from rewind.store.cassette import sealing as cassette_sealing
+from rewind.store.cassette.cassette import (
     read_cassette,
     read_cassette_file,
     write_cassette,
     write_cassette_file,
 )
-from rewind.store.cassette_sealing import packed
+from rewind.store.cassette.sealing import packed
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent, record, start
 from unit.store.taping import (

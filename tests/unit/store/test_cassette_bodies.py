@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 from rewind.errors import BadCassette
-from rewind.store.cassette import read_cassette
-from rewind.store.cassette_bodies import Shown, bytes_of, shown
-from rewind.store.cassette_styles import PLAIN, Style, size_written, style_fields, style_in, written
+from rewind.store.cassette.bodies import Shown, bytes_of, shown
+from rewind.store.cassette.cassette import read_cassette
+from rewind.store.cassette.styles import PLAIN, Style, size_written, style_fields, style_in, written
 from unit.store.taping import (
     JSON_HEADERS,
     assert_comes_back,

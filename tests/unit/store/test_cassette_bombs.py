@@ -15,13 +15,14 @@ import pytest
 import zstandard
 
 from rewind.errors import BadCassette, EnvironmentProblem
-from rewind.foreign import flows
-from rewind.foreign.flows import check_flows
-from rewind.foreign.har import read_har
-from rewind.store import cassette_parsing, cassette_sealing
-from rewind.store.cassette import read_cassette, write_cassette_file
-from rewind.store.cassette_parsing import is_light
-from rewind.store.cassette_sealing import packed
+from rewind.formats import mitmproxy_flows as flows
+from rewind.formats.har import read_har
+from rewind.formats.mitmproxy_flows import check_flows
+from rewind.store.cassette import parsing as cassette_parsing
+from rewind.store.cassette import sealing as cassette_sealing
+from rewind.store.cassette.cassette import read_cassette, write_cassette_file
+from rewind.store.cassette.parsing import is_light
+from rewind.store.cassette.sealing import packed
 from rewind.wire.json_weight import json_weight
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, resealed, sealed, taped
@@ -136,9 +137,9 @@ READ_ALL = """
 import json, resource, sys
 from pathlib import Path
 from rewind.errors import BadCassette
-from rewind.foreign.har import read_har
-from rewind.foreign.vcr import read_vcr
-from rewind.store.cassette import read_cassette_file
+from rewind.formats.har import read_har
+from rewind.formats.vcr import read_vcr
+from rewind.store.cassette.cassette import read_cassette_file
 
 def highest():
     try:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rewind.errors import BadCassette
-from rewind.store.cassette_layout import Addressed, Layout
-from rewind.store.cassette_parsing import Memory
-from rewind.store.cassette_references import References
-from rewind.store.cassette_text import WIDTH, lines_of, pieces_of, visible
+from rewind.store.cassette.layout import Addressed, Layout
+from rewind.store.cassette.parsing import Memory
+from rewind.store.cassette.references import References
+from rewind.store.cassette.text import WIDTH, lines_of, pieces_of, visible
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, steps_in, taped
 

@@ -14,16 +14,16 @@ from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
-from rewind.store import catalog_filling
-from rewind.store.catalog import Catalog
-from rewind.store.writer import SessionWriter
+from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.catalog import fill as catalog_filling
+from rewind.store.journal.writer import SessionWriter
 from unit.store.making import PerToken, record, request, response, start
 
 EXCHANGES = [(b"asked", b"answered"), (b"asked more", b"answered more")]
 AT_ONCE = """
 import sys
 from pathlib import Path
-from rewind.store.catalog import Catalog
+from rewind.store.catalog.catalog import Catalog
 for _ in range(3):
     state = Catalog(Path(sys.argv[1])).catch_up()
 print(state.sessions, state.steps)

@@ -11,10 +11,10 @@ import pytest
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.session import Session, Status
+from rewind.store.journal.reader import FolderReader
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.reader import FolderReader
 from rewind.store.verify import verify_session
-from rewind.store.writer import SessionWriter
 from unit.store.making import ANSWER_HEAD, GrowingAgent, request, response, start
 
 TESTS = Path(__file__).resolve().parents[2]

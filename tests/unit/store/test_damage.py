@@ -9,10 +9,10 @@ import pytest
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId
 from rewind.model.session import Session, Status
-from rewind.store.frames import Role
+from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
-from rewind.store.pack import PackReader
-from rewind.store.reader import SessionReader
+from rewind.store.pack.frames import Role
+from rewind.store.pack.pack import PackReader
 from unit.store.making import GrowingAgent, record
 
 STEPS = 12

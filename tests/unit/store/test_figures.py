@@ -9,11 +9,11 @@ from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
-from rewind.stats.report import By, Day, Group, Report, Saved
-from rewind.store.catalog import Catalog
-from rewind.store.figures import report
+from rewind.pricing.report import By, Day, Group, Report, Saved
+from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.figures import report
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.replays import ServedAgain
-from rewind.store.writer import SessionWriter
 from unit.store.making import PerToken, request, response, start
 
 MIDNIGHT = 1_700_006_400.0  # 2023-11-15, UTC

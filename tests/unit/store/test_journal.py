@@ -9,9 +9,9 @@ from rewind.model.http import Chunk
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd
 from rewind.model.step import Ending, Reading, StepRequest
-from rewind.store import journal
-from rewind.store.journal import read_journal, seal, stamped, unseal
-from rewind.store.totals import Totals
+from rewind.store.catalog.totals import Totals
+from rewind.store.journal import format as journal
+from rewind.store.journal.format import read_journal, seal, stamped, unseal
 from unit.store.making import request, response, start
 
 END = SessionEnd(

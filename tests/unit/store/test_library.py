@@ -6,8 +6,8 @@ import pytest
 
 from rewind.errors import AmbiguousSession, DamagedStore, SessionNotFound
 from rewind.model.ids import BlobId
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library, split_step
-from rewind.store.writer import SessionWriter
 from unit.store.making import record, start
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from rewind.model.outcome import Outcome
 from rewind.model.step import Ending, Reading
-from rewind.store.catalog import Catalog
+from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.filters import Listed, Wanted
+from rewind.store.catalog.listing import listed
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.listing import listed
-from rewind.store.wanted import Listed, Wanted
-from rewind.store.writer import SessionWriter
 from unit.store.making import PerToken, record, request, response, start
 from unit.store.test_totals import a_varied_session
 

@@ -9,8 +9,7 @@ import pytest
 import zstandard
 
 from rewind.errors import DamagedStore
-from rewind.store import frames
-from rewind.store.frames import (
+from rewind.store.pack.frames import (
     NEW,
     BadFrame,
     Recipe,
@@ -20,7 +19,7 @@ from rewind.store.frames import (
     decode_table,
     encode_frame,
 )
-from rewind.store.pack import PackReader, PackWriter, blocks_of, name_of
+from rewind.store.pack.pack import PackReader, PackWriter, blocks_of, frames, name_of
 
 PACKER = zstandard.ZstdCompressor(level=3)
 CHUNK = b"some text " * 30

@@ -10,10 +10,11 @@ import pytest
 
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse
-from rewind.store import search_filling, search_index
-from rewind.store.search_index import Hit, IndexState, Query, SearchIndex
-from rewind.store.search_rows import LONGEST
-from rewind.store.writer import SessionWriter
+from rewind.store.journal.writer import SessionWriter
+from rewind.store.search import fill as search_filling
+from rewind.store.search import index as search_index
+from rewind.store.search.index import Hit, IndexState, Query, SearchIndex
+from rewind.store.search.rows import LONGEST
 from unit.store.making import request, start
 
 JSON = ResponseHead(status=200, reason="OK", headers=(("content-type", "application/json"),))

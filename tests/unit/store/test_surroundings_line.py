@@ -8,14 +8,14 @@ import pytest
 
 from rewind.model.session import Status
 from rewind.model.surroundings import Surroundings
-from rewind.store import journal
-from rewind.store.catalog import Catalog
+from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.filters import Wanted
+from rewind.store.catalog.listing import listed
+from rewind.store.journal import format as journal
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.listing import listed
-from rewind.store.search_index import Query, SearchIndex
+from rewind.store.search.index import Query, SearchIndex
 from rewind.store.verify import verify_session
-from rewind.store.wanted import Wanted
-from rewind.store.writer import SessionWriter
 from unit.store.making import PerToken, request, response, start
 
 FOUND = Surroundings(

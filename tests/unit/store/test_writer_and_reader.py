@@ -12,10 +12,10 @@ from rewind.errors import EnvironmentProblem, NewerStore, UsageError
 from rewind.model.http import Chunk
 from rewind.model.session import Status
 from rewind.model.step import NO_BYTES, Ending
+from rewind.store.catalog.totals import Totals
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.pack import BLOCK
-from rewind.store.totals import Totals
-from rewind.store.writer import SessionWriter
+from rewind.store.pack.pack import BLOCK
 from unit.store.making import ANSWER_HEAD, GrowingAgent, record, request, response, start
 
 

@@ -17,8 +17,8 @@ from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
 from rewind.model.session import Status
 from rewind.model.step import Step, StepKind
-from rewind.store.importing import keep
-from rewind.store.journal import request_fields, response_fields
+from rewind.store.imported_sessions import keep
+from rewind.store.journal.format import request_fields, response_fields
 from rewind.store.library import Library
 from rewind.store.portable import Portable
 from rewind.store.traces import is_from_a_trace, read_trace_file

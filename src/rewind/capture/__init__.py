@@ -1,1 +1,0 @@
-"""An exchange becomes a step; secrets end here."""

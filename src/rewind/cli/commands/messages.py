@@ -1,0 +1,87 @@
+"""``rewind messages``: the conversation up to a step, as the message list of an API."""
+
+import click
+
+from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.progress import progress
+from rewind.cli.screens.terminal import Span, err
+from rewind.edit.retelling import SHAPES
+from rewind.errors import ExitCode, UsageError
+from rewind.reading.messages import Conversation, conversation
+from rewind.store.library import split_step
+from rewind.views.call import plain
+
+
+@click.command("messages")
+@session_argument(metavar="SESSION[:STEP]")
+@click.option(
+    "--upto",
+    type=click.IntRange(min=1),
+    metavar="STEP",
+    help="Up to and including the answer of that step (default: all; SESSION:STEP says the same)",
+)
+@click.option(
+    "--as", "api", type=click.Choice(SHAPES), help="The API to write for (default: that of the step)"
+)
+@click.option(
+    "--thread",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of several conversations, that one (default: the one of the last call)",
+)
+@json_option
+@common_options
+@click.pass_obj
+def command(
+    app: App, session: str, upto: int | None, api: str | None, thread: int | None, as_json: bool
+) -> int:
+    """Print the messages of SESSION up to a step, ready for a fresh call.
+
+    What comes out is the list that the API takes as messages (openai, anthropic), input (responses) or contents
+    (gemini): all that the model had read at its last call, and its answer. The system prompt is the first message
+    for openai and responses. The other two take it beside the list; --json has both, and the model.
+
+    \b
+    Examples:
+      rewind messages last
+      rewind messages 7f3a --upto 4 --as anthropic > messages.json
+      rewind messages 7f3a:4 --as gemini --json | jq .system
+    """
+    ref, index = split_step(session)
+    if index is not None and upto is not None and index != upto:
+        raise UsageError(
+            f"{session} and --upto {upto} name two steps.", hint=f"rewind messages {ref} --upto {upto}"
+        )
+    with progress("steps read") as show:
+        found = conversation(
+            app.home, ref, upto=index if upto is None else upto, thread=thread, api=api, told=show
+        )
+    told = found.retold
+    if as_json:
+        print_json(
+            {
+                "schema": "rewind/messages@1",
+                "session": found.session,
+                "step": found.step,
+                "thread": found.thread,
+                "api": told.api,
+                "model": told.model,
+                "system": plain(told.system),
+                "messages": plain(told.messages),
+                "remarks": list(told.remarks),
+            }
+        )
+    else:
+        print_json(plain(told.messages))
+        _print_remarks(found)
+    return ExitCode.OK
+
+
+def _print_remarks(found: Conversation) -> None:
+    told = found.retold
+    if told.system is not None:
+        err().line(Span(f"the system prompt stands beside the list of {told.api}: --json has it", "yellow"))
+    for remark in told.remarks:
+        err().line(Span(remark, "yellow"))
+    if found.threads > 1:
+        err().line(Span(f"thread {found.thread} of {found.threads}, step {found.step}; --thread N", "dim"))

@@ -1,0 +1,202 @@
+"""Where two runs part and why, for people: the screen of ``rewind bisect``."""
+
+from collections.abc import Iterator, Sequence
+
+from rewind.cli.comparing import Side, print_sides
+from rewind.cli.screens.causes import cause_blocks, print_causes
+from rewind.cli.screens.paragraph import Line, print_hanging, room
+from rewind.cli.screens.table import display_width
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.wording import plural
+from rewind.compare.align import Row
+from rewind.compare.divergence import Finding
+from rewind.compare.move_result import Saying, saying_of
+from rewind.compare.phrases import ruled_out_text, step_label
+from rewind.match.difference import common_beginning
+from rewind.safe import safe_line
+
+_FIRST, _LAST = 2, 3
+"""Steps that match and are shown: at the beginning, and before the runs part."""
+_FACTS = 11
+"""Columns of the labels."""
+_MOST_SAID = 320
+"""Characters of an answer."""
+_SHARED = 60
+"""Characters that both answers begin with and that are shown."""
+_LONGEST_FACT = 60
+
+
+def print_finding(
+    terminal: Terminal, finding: Finding, good: Side, bad: Side, *, since: str = "", code: str = ""
+) -> None:
+    """The whole screen; ``since`` tells since when the first cause is there, ``code`` what both runs stood on."""
+    sign, *headline = _headline(finding)
+    print_hanging(terminal, [tuple(headline)], label=sign.text, indent=2, style=sign.style)
+    terminal.line()
+    print_sides(terminal, [("good", good.session), ("bad", bad.session)])
+    terminal.line()
+    _print_steps(terminal, finding)
+    terminal.line()
+    if finding.at is not None:
+        print_causes(terminal, list(cause_blocks(finding)), ("Cause", "Causes"), _FACTS)
+    ruled_out = " · ".join(safe_line(ruled_out_text(one), _LONGEST_FACT) for one in finding.ruled_out)
+    facts = {"Since": since, "Ruled out": ruled_out, "Code": code, "Matched": _matched(finding)}
+    for label, text in facts.items():
+        if text:
+            print_hanging(terminal, [(Span(text),)], label=label, indent=_FACTS)
+    for aside in _asides(finding):
+        print_hanging(terminal, [(Span(aside, "dim"),)], indent=_FACTS)
+
+
+# ── the headline ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _headline(finding: Finding) -> Line:
+    at = finding.at
+    if at is None:
+        steps = f"{finding.matched:,} of {plural(finding.total, 'step')} match"
+        return Span("✓ ", "bold green"), Span(f"No divergence: {steps}", "bold")
+    about = Span(f" ({_about(at)})", "dim")
+    if finding.answers_part:
+        return Span("✗ ", "bold red"), Span(f"First divergence at {_where(at)}", "bold"), about
+    if finding.comparison.relation(at).reworded:
+        said = f"The runs go the same way in other words, first at {_where(at)}"
+        return Span("≈ ", "bold yellow"), Span(said, "bold"), about
+    said = f"Every answer is the same, but what is asked differs, first at {_where(at)}"
+    return Span("≠ ", "bold yellow"), Span(said, "bold"), about
+
+
+def _where(row: Row) -> str:
+    a, b = row.indexes
+    if b is None:
+        return f"step {a} of the good run"
+    if a is None:
+        return f"step {b} of the bad run"
+    return f"step {a}" if a == b else f"step {a} of the good run, {b} of the bad one"
+
+
+def _about(row: Row) -> str:
+    """``llm_call · claude-sonnet-4-6 · anthropic``."""
+    models = dict.fromkeys(move.model_asked for move in row.moves if move.model_asked)
+    providers = dict.fromkeys(move.step.request.provider for move in row.moves)
+    kinds = dict.fromkeys(move.kind.value for move in row.moves)
+    return " · ".join(safe_line(" → ".join(words), 80) for words in (kinds, models, providers) if words)
+
+
+# ── the steps ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _print_steps(terminal: Terminal, finding: Finding) -> None:
+    before = finding.before
+    hidden = max(0, len(before) - _FIRST - _LAST)
+    if hidden == 1:
+        hidden = 0
+    shown = [*before[:_FIRST], *before[_FIRST + hidden :]] if hidden else list(before)
+    rows = shown if finding.at is None else [*shown, finding.at]
+    labels = max((len(step_label(row)) for row in rows), default=0) + len("  Step ")
+    for at, row in enumerate(shown):
+        if hidden and at == _FIRST:
+            terminal.line(Span(f"{'  …':<{labels}}   {plural(hidden, 'step')} match", "dim"))
+        _print_match(terminal, finding, row, labels)
+    if finding.at is not None:
+        _print_parting(terminal, finding, finding.at, labels)
+
+
+def _print_match(terminal: Terminal, finding: Finding, row: Row, labels: int) -> None:
+    relation = finding.comparison.relation(row)
+    verdict = Span("match ✓", "green")
+    if not relation.answers_alike:
+        verdict = Span("match ≈", "yellow") if relation.reworded else Span("other ≠", "yellow")
+    assert row.b is not None, "what matches has two moves"
+    label = f"  Step {step_label(row)}".ljust(labels)
+    left = room(terminal, labels + len(verdict.text) + 6)
+    said = _in_a_line(saying_of(finding.comparison.b, row.b), left)
+    terminal.line(label, "   ", verdict, "   ", Span(said, "dim"))
+
+
+def _print_parting(terminal: Terminal, finding: Finding, row: Row, labels: int) -> None:
+    verdict = Span("DIVERGED ✗", "bold red")
+    if not finding.answers_part:
+        reworded = finding.comparison.relation(row).reworded
+        verdict = Span("REWORDED ≈", "bold yellow") if reworded else Span("ASKED OTHERWISE ≠", "bold yellow")
+    terminal.line(Span(f"  Step {step_label(row)}".ljust(labels), "bold"), "   ", verdict)
+    good = None if row.a is None else saying_of(finding.comparison.a, row.a)
+    bad = None if row.b is None else saying_of(finding.comparison.b, row.b)
+    if good == bad:
+        _print_said(terminal, "Both", good, 0)
+        return
+    shared = common_beginning(good.words, bad.words) if good is not None and bad is not None else 0
+    _print_said(terminal, "Good", good, shared)
+    _print_said(terminal, "Bad", bad, shared)
+
+
+def _print_said(terminal: Terminal, who: str, said: Saying | None, shared: int) -> None:
+    indent = 11
+    told: list[Span] = []
+    if said is not None:
+        told += [Span(said.failure, "red")] if said.failure else []
+        told += [Span(_cut(said.exchange, 0))] if said.exchange else []
+        told += [Span(f'"{_cut(said.words, shared)}"')] if said.words else []
+        told += [Span(f"→ {_cut(call, 0)}", "cyan") for call in said.calls]
+    if not told:
+        told = [Span("(no such step)" if said is None else str(said), "dim")]
+    in_one = sum(display_width(span.text) + 1 for span in told) <= room(terminal, indent)
+    line = tuple(part for span in told for part in (Span(" "), span))[1:]
+    lines: list[Line] = [line] if in_one else [(span,) for span in told]
+    print_hanging(terminal, lines, label=f"    {who}:", indent=indent)
+
+
+def _in_a_line(said: Saying, width: int) -> str:
+    """With the names of the tools, however long the words and the arguments are."""
+    whole = safe_line(str(said), width + 1)
+    names = [call.partition("(")[0] + "(…)" for call in said.calls]
+    asks = " → " + ", ".join(names)
+    left = width - display_width(asks) - 2
+    if display_width(whole) <= width or not names or not said.words or left < width // 3:
+        return safe_line(str(said), width)
+    return f'"{safe_line(said.words, left)}"{asks}'
+
+
+def _cut(text: str, shared: int) -> str:
+    """From shortly before the answers part; not more than is read at a glance."""
+    start = 0
+    if shared > 2 * _SHARED:
+        start = shared - _SHARED
+        start += text[start:shared].find(" ") + 1
+    text = ("… " if start else "") + text[start:]
+    return safe_line(text, _MOST_SAID) if display_width(text) > _MOST_SAID else text
+
+
+# ── what else there is to say ────────────────────────────────────────────────────────────────────────────────
+
+
+def _matched(finding: Finding) -> str:
+    steps = f"{finding.matched:,} of {plural(finding.total, 'step')}"
+    if finding.at is None:
+        return steps
+    again = "none" if finding.resync is None else f"step {step_label(finding.resync)}"
+    return f"{steps} · re-sync: {again}"
+
+
+def _asides(finding: Finding) -> Iterator[str]:
+    """What differs and is no parting."""
+    relations = [finding.comparison.relation(row) for row in finding.before]
+    if volatile := sum(relation.alike and bool(relation.noise) for relation in relations):
+        yield f"{plural(volatile, 'step')} {'differs' if volatile == 1 else 'differ'} only in ids and times"
+    if reworded := sum(relation.reworded for relation in relations):
+        yield f"{plural(reworded, 'answer')} {'asks' if reworded == 1 else 'ask'} for the same tools in other words"
+    if retried := sum(relation.retried for relation in relations):
+        yield f"{plural(retried, 'step')} took more tries in one run"
+    for name, rows in (
+        ("good", [row for row in finding.beside if row.b is None]),
+        ("bad", [row for row in finding.beside if row.a is None]),
+    ):
+        if rows:
+            calls = "a parallel call" if len(rows) == 1 else "parallel calls"
+            yield f"only in {name}: {_steps(rows)}, {calls} that nothing depends on"
+
+
+def _steps(rows: Sequence[Row]) -> str:
+    indexes = [str(index) for row in rows for index in row.indexes if index is not None]
+    more = f" and {len(indexes) - 8} more" if len(indexes) > 8 else ""
+    return ("step " if len(indexes) == 1 else "steps ") + ", ".join(indexes[:8]) + more

@@ -1,0 +1,139 @@
+"""What the model read at a step, for people: every message with its size, and what became of it since before."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.wording import plural
+from rewind.conversation.context import Change, Entry, Fate
+from rewind.safe import safe_line
+
+SHOWN = 600
+"""Characters of a message that are shown; what is longer is folded in the middle."""
+
+SIGNS = {
+    Fate.SAME: ("=", "dim"),
+    Fate.ADDED: ("+", "green"),
+    Fate.DROPPED: ("−", "red"),
+    Fate.CHANGED: ("~", "yellow"),
+    Fate.TRUNCATED: ("✂", "yellow"),
+    Fate.INJECTED: ("!", "yellow"),
+    Fate.REORDERED: ("↕", "yellow"),
+}
+
+
+def print_context(terminal: Terminal, entries: Sequence[Entry], *, full: bool) -> None:
+    """All that the model read, in order."""
+    total = sum(entry.size for entry in entries)
+    for entry in entries:
+        share = f"{entry.size / total:.0%}" if total else ""
+        terminal.line(
+            Span(_title(entry), "bold"),
+            f"  {plural(entry.size, 'character')}  ",
+            Span(share, "dim"),
+            Span(_place(entry), "dim"),
+        )
+        _print_text(terminal, entry.text, full=full)
+        terminal.line()
+    terminal.line(Span(f"{plural(len(entries), 'entry', 'entries')}, {plural(total, 'character')}", "dim"))
+
+
+def print_changes(terminal: Terminal, changes: Sequence[Change], before: int, *, full: bool) -> None:
+    """What became of the context since step ``before``; runs of unchanged entries are folded."""
+    for change in changes if full else _folded(changes):
+        if isinstance(change, int):
+            terminal.line(Span(f"= {plural(change, 'entry', 'entries')} as in step {before}", "dim"))
+            terminal.line()
+            continue
+        sign, style = SIGNS[change.fate]
+        terminal.line(
+            Span(f"{sign} {change.fate.value}", style),
+            "  ",
+            Span(_title(change.entry), "bold"),
+            f"  {_sizes(change)}",
+            Span("  the model's own answer" if change.own_answer else "", "dim"),
+            Span(_place(change.entry), "dim"),
+        )
+        if change.fate is not Fate.SAME or full:
+            _print_change(terminal, change, full=full)
+        terminal.line()
+    terminal.line(Span(_summary(changes), "dim"))
+
+
+def folded(text: str, limit: int = SHOWN) -> str:
+    """A long text with its middle taken out, and how much that was."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
+
+
+def _title(entry: Entry) -> str:
+    return safe_line(f"{entry.what} {entry.label}".rstrip(), 80)
+
+
+def _place(entry: Entry) -> str:
+    return "" if entry.place == entry.what else f"  {entry.place}"
+
+
+def _sizes(change: Change) -> str:
+    if change.fate is Fate.TRUNCATED:
+        return f"{change.kept:,} characters kept, {change.lost:,} lost"
+    if change.before is not None:
+        return f"{change.before.size:,} → {plural(change.entry.size, 'character')}"
+    return plural(change.entry.size, "character")
+
+
+def _print_change(terminal: Terminal, change: Change, *, full: bool) -> None:
+    if change.fate is Fate.TRUNCATED and change.before is not None:
+        _print_text(terminal, change.entry.text, full=full)
+        terminal.line(Span("lost:", "dim"))
+        _print_text(terminal, change.before.text[change.kept :], full=full, style="red")
+    elif change.fate is Fate.CHANGED and change.before is not None:
+        was, now = (
+            (change.before.text, change.entry.text)
+            if full
+            else parting(change.before.text, change.entry.text)
+        )
+        _print_text(terminal, was, full=full, style="red", mark="- ")
+        _print_text(terminal, now, full=full, style="green", mark="+ ")
+    else:
+        _print_text(terminal, change.entry.text, full=full)
+
+
+def parting(was: str, now: str, around: int = 80) -> tuple[str, str]:
+    """Both texts from shortly before they part to shortly after they meet again."""
+    most = min(len(was), len(now))
+    start = next((at for at in range(most) if was[at] != now[at]), most)
+    end = next((at for at in range(most - start) if was[-1 - at] != now[-1 - at]), most - start)
+    first = max(0, start - around)
+
+    def cut(text: str) -> str:
+        last = min(len(text), len(text) - end + around)
+        return ("…" if first else "") + text[first:last] + ("…" if last < len(text) else "")
+
+    return cut(was), cut(now)
+
+
+def _print_text(terminal: Terminal, text: str, *, full: bool, style: str = "", mark: str = "  ") -> None:
+    for line in (text if full else folded(text)).split("\n"):
+        terminal.line(Span(mark + line, style))
+
+
+def _folded(changes: Iterable[Change]) -> Iterator[Change | int]:
+    """The changes, and in place of each run of unchanged entries how many they are."""
+    same = 0
+    for change in changes:
+        if change.fate is Fate.SAME:
+            same += 1
+            continue
+        if same:
+            yield same
+            same = 0
+        yield change
+    if same:
+        yield same
+
+
+def _summary(changes: Sequence[Change]) -> str:
+    counts = {fate: sum(change.fate is fate for change in changes) for fate in Fate}
+    return ", ".join(f"{count} {fate.value}" for fate, count in counts.items() if count) or "nothing was read"

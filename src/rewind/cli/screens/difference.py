@@ -1,0 +1,247 @@
+"""How a difference is shown: word by word where a text was edited, by field where it is JSON, by name where it has one.
+
+What went stands in ``[-…-]``, what came in ``{+…+}``; colours only help. Equal stretches are folded, to ``…``.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+from rewind.cli.screens.context import SIGNS
+from rewind.cli.screens.paragraph import Line
+from rewind.cli.screens.terminal import Span
+from rewind.cli.screens.wording import plural
+from rewind.compare.delta import Aspect, Difference
+from rewind.compare.phrases import tool_place
+from rewind.compare.words import Piece, WordFate, word_pieces
+from rewind.conversation.context import Fate
+from rewind.conversation.message_digest import written
+from rewind.match.difference import ABSENT, differences
+from rewind.match.paths import written as written_path
+from rewind.safe import safe_line
+
+MOST = 12
+"""Lines of one difference that are shown; what is longer is folded."""
+_AROUND = 40
+"""Characters of unchanged text beside a change."""
+_PIECE = 600
+"""Characters of a changed stretch."""
+_SHORT = 60
+"""Characters up to which two values are shown side by side."""
+_QUOTED = 200
+"""Characters of a message that was added or dropped."""
+_MOST_FIELDS = 8
+_EDITED = 0.25
+"""The share of a text that must have stayed for it to be shown as an edit."""
+_MARKS = {
+    WordFate.KEPT: ("", "", ""),
+    WordFate.GONE: ("[-", "-]", "red"),
+    WordFate.COME: ("{+", "+}", "green"),
+}
+
+
+def difference_lines(one: Difference, *, most: int | None = MOST) -> list[Line]:
+    """The difference, less its heading; ``most`` lines of it, or all."""
+    match one.aspect:
+        case Aspect.HISTORY:
+            lines = _history_lines(one, full=most is None)
+        case Aspect.TOOLS:
+            name, inner = tool_place(one)
+            lines = (
+                _named(f"{name} {inner}", one, full=most is None)
+                if inner
+                else change_lines(one.before, one.after)
+            )
+        case Aspect.PARAMETERS:
+            lines = _named(one.place, one, full=most is None)
+        case Aspect.CALLS if not _is_whole_call(one):
+            lines = _named(one.place.removeprefix("calls "), one, full=most is None)
+        case _:
+            lines = change_lines(one.before, one.after, full=most is None)
+    return _at_most(lines, most)
+
+
+def _is_whole_call(one: Difference) -> bool:
+    """Whether only one side makes the call, so that it is shown as it was made."""
+    name = one.place.removeprefix("calls ").partition(" (")[0]
+    return one.fate is not Fate.CHANGED and (one.before or one.after or "").startswith(f"{name}(")
+
+
+def change_lines(before: str | None, after: str | None, *, full: bool = False) -> list[Line]:
+    """What a text was, and what it is."""
+    if before is None or after is None:
+        return _one_sided(before, after)
+    if _is_short(before) and _is_short(after) and " " not in before.strip() + after.strip():
+        return [_arrow(before, after)]
+    return _field_lines(before, after) or word_lines(before, after, full=full)
+
+
+def word_lines(before: str, after: str, *, full: bool = False) -> list[Line]:
+    """Both texts in one, or one below the other where little of the text stayed."""
+    pieces = word_pieces(before, after)
+    kept = sum(len(piece.text.strip()) for piece in pieces if piece.fate is WordFate.KEPT)
+    if kept < _EDITED * min(len(before.strip()), len(after.strip())):
+        return [*_one_sided(before, None), *_one_sided(None, after)]
+    lines = [list(run) for is_break, run in _by_line(pieces) if not is_break]
+    return [_spans(line) for line in lines] if full else list(_folded(lines))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _SHORT and "\n" not in text
+
+
+def _arrow(before: str, after: str) -> Line:
+    return Span(before or '""', "red"), Span(" → "), Span(after or '""', "green")
+
+
+def _one_sided(before: str | None, after: str | None) -> list[Line]:
+    sign, style = ("−", "red") if after is None else ("+", "green")
+    text = (before if after is None else after) or '""'
+    return [(Span(f"{sign} {line}", style),) for line in text.strip("\n").split("\n")]
+
+
+def _named(name: str, one: Difference, *, full: bool) -> list[Line]:
+    """A value that has a name: ``temperature 0 → 1``."""
+    if one.before is None or one.after is None:
+        sign, style = ("−", "red") if one.after is None else ("+", "green")
+        value = (one.before if one.after is None else one.after) or ""
+        return [(Span(f"{sign} {name}", style), Span(f" {value}"))]
+    is_text = " " in one.before.strip() and " " in one.after.strip()
+    if _is_short(one.before) and _is_short(one.after) and not is_text:
+        return [(Span(f"{name} "), *_arrow(one.before, one.after))]
+    first, *rest = word_lines(one.before, one.after, full=full)
+    if first[0].text.startswith("− "):
+        return [(Span(f"{name}:"),), first, *rest]
+    return [(Span(f"{name}: "), *first), *rest]
+
+
+def _history_lines(one: Difference, *, full: bool) -> list[Line]:
+    """``✂ truncated  tool lookup  messages[3]  200 of 1,157 characters kept``, then the text."""
+    sign, style = SIGNS[one.fate]
+    where = f"  {one.about}  {one.place}" if one.about != one.place else f"  {one.place}"
+    head = (Span(f"{sign} {one.fate.value}", style), Span(where))
+    before, after = one.before or "", one.after or ""
+    if one.fate is Fate.TRUNCATED:
+        sizes = Span(f"  {len(before):,} → {plural(len(after), 'character')}", "dim")
+        return [(*head, sizes), *(word_lines(before, after) if full else [])]
+    if one.fate is Fate.CHANGED and one.before is not None and one.after is not None:
+        return [head, *change_lines(before, after, full=full)]
+    text = after or before
+    if full:
+        return [head, *((Span(line),) for line in text.split("\n"))]
+    return [(*head, Span(f'  "{safe_line(text, _QUOTED)}"'))]
+
+
+def _field_lines(before: str, after: str) -> list[Line]:
+    """By field, where both are JSON objects or lists and few fields differ; none otherwise."""
+    old, new = _json(before), _json(after)
+    if type(old) is not type(new) or not isinstance(old, dict | list):
+        return []
+    found = list(islice(differences(old, new), _MOST_FIELDS + 1))
+    if len(found) > _MOST_FIELDS:
+        return []
+    lines: list[Line] = []
+    for one in found:
+        sides = [None if side is ABSENT else written(side) for side in (one.recorded, one.asked)]
+        field = Difference(
+            aspect=Aspect.TOOL_OUTPUT, place=written_path(one.path), before=sides[0], after=sides[1]
+        )
+        lines += _named(field.place or "all of it", field, full=False)
+    return lines
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+# ── folding ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _at_most(lines: list[Line], most: int | None) -> list[Line]:
+    """Of many lines, and of a long one, the middle is left out: a text begins and ends with what matters."""
+    if most is None:
+        return lines
+    if len(lines) > most:
+        tail = most // 3
+        head = most - tail - 1
+        lines = [*lines[:head], _fold(len(lines) - head - tail), *lines[len(lines) - tail :]]
+    return [tuple(Span(_middle_out(span.text), span.style) for span in line) for line in lines]
+
+
+def _fold(lines: int) -> Line:
+    return (Span(f"… {plural(lines, 'line')}", "dim"),)
+
+
+def _by_line(pieces: Sequence[Piece]) -> Iterator[tuple[bool, Iterator[Piece]]]:
+    """Runs of pieces that stand in one line, and the breaks between them."""
+    parts: list[Piece] = []
+    for piece in pieces:
+        for number, text in enumerate(piece.text.split("\n")):
+            if number:
+                parts.append(Piece(piece.fate, "\n"))
+            parts.append(Piece(piece.fate, text))
+    return groupby(parts, key=lambda piece: piece.text == "\n")
+
+
+def _folded(lines: Sequence[Sequence[Piece]]) -> Iterator[Line]:
+    """Lines that changed, one before and one after; how many others there are. Empty ones tell nothing."""
+    lines = [line for line in lines if any(piece.text.strip() for piece in line)]
+    changed = [any(piece.fate is not WordFate.KEPT and piece.text for piece in line) for line in lines]
+    near = [any(changed[max(0, at - 1) : at + 2]) for at in range(len(lines))]
+    for is_near, run in groupby(enumerate(lines), key=lambda one: near[one[0]]):
+        shown = list(run)
+        if not is_near:
+            yield _fold(len(shown))
+            continue
+        for at, line in shown:
+            yield _shortened(line) if changed[at] else _context(line)
+
+
+def _context(line: Sequence[Piece]) -> Line:
+    text = "".join(piece.text for piece in line)
+    return (Span(safe_line(text, 2 * _AROUND), "dim"),)
+
+
+def _shortened(line: Sequence[Piece]) -> Line:
+    """A line with its unchanged stretches cut down to what stands beside the changes."""
+    told = [piece for piece in line if piece.text]
+    spans: list[Span] = []
+    for at, piece in enumerate(told):
+        if piece.fate is WordFate.KEPT:
+            spans.append(Span(_beside(piece.text, is_first=at == 0, is_last=at == len(told) - 1)))
+        else:
+            spans += _marked(Piece(piece.fate, _middle_out(piece.text, _PIECE - 4)))
+    return tuple(spans)
+
+
+def _spans(line: Sequence[Piece]) -> Line:
+    return tuple(span for piece in line if piece.text for span in _marked(piece))
+
+
+def _marked(piece: Piece) -> Line:
+    begin, end, style = _MARKS[piece.fate]
+    return (Span(f"{begin}{piece.text}{end}", style),)
+
+
+def _beside(text: str, *, is_first: bool, is_last: bool) -> str:
+    """What stands next to a change, cut between words."""
+    head = "" if is_first else text[:_AROUND]
+    tail = "" if is_last else text[-_AROUND:]
+    if len(text) <= len(head) + len(tail) + 8:
+        return text
+    if " " in head.strip():
+        head = head[: head.rindex(" ")]
+    if " " in tail.strip():
+        tail = tail[tail.index(" ") + 1 :]
+    return f"{head.rstrip()} … {tail}" if head and tail else f"… {tail}" if tail else f"{head} …"
+
+
+def _middle_out(text: str, most: int = _PIECE) -> str:
+    if len(text) <= most:
+        return text
+    half = (most - 30) // 2  # room for what is said of the rest
+    return f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"

@@ -1,0 +1,96 @@
+"""Values → text for people: states and facts."""
+
+from collections.abc import Iterable, Sequence
+
+from rewind.cli.screens.lineage import changes
+from rewind.cli.screens.table import LONGEST
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.wording import command_line, plural, seconds
+from rewind.model.outcome import Outcome, outcome_of
+from rewind.model.session import Session
+from rewind.model.surroundings import Surroundings
+from rewind.safe import safe_line
+from rewind.views import moment
+
+
+def status(session: Session) -> Span:
+    """A sign and a word; colour only helps."""
+    match outcome_of(session):
+        case Outcome.OK:
+            return Span("✓ ok", "green")
+        case Outcome.FAILED:
+            return Span(f"✗ exit {session.end.exit_code}" if session.end else "✗ failed", "red")
+        case Outcome.RUNNING:
+            return Span("● running", "cyan")
+        case Outcome.INTERRUPTED:
+            return Span("◐ interrupted", "yellow")
+        case Outcome.BROKEN:
+            return Span("! broken", "red")
+        case Outcome.PROBE:
+            return Span("◇ probe", "dim")
+
+
+def print_facts(terminal: Terminal, facts: Iterable[tuple[str, str | Span]]) -> None:
+    """Names and values, one a line: a value with a line break in it must not look like another fact."""
+    known = list(facts)
+    width = max((len(name) for name, _ in known), default=0)
+    for name, value in known:
+        shown = value if isinstance(value, Span) else Span(value)
+        line = Span(safe_line(shown.text, LONGEST), shown.style)
+        terminal.line(Span(f"{name:<{width}}", "dim"), "  ", line)
+
+
+def session_facts(
+    session: Session, damage: Sequence[str] = (), surroundings: Surroundings | None = None
+) -> list[tuple[str, str | Span]]:
+    """The head of ``rewind inspect``."""
+    start, end = session.start, session.end
+    facts: list[tuple[str, str | Span]] = [("session", Span(session.id, "bold"))]
+    if start.name:
+        facts.append(("name", start.name))
+    if session.is_foreign:
+        facts.append(("from", session.file or "an import; its command is shown, never run by itself"))
+    facts += [
+        ("command", command_line(start.command)),
+        ("folder", start.cwd),
+        ("started", moment(start.started)),
+        ("status", status(session)),
+    ]
+    if end is not None:
+        facts.append(("took", seconds(end.ended - start.started)))
+        good = end.exit_code == 0 or session.is_probe
+        facts.append(("exit code", Span(str(end.exit_code), "" if good else "red")))
+        if end.redactions:
+            facts.append(("secrets", f"{plural(end.redactions, 'secret')} removed"))
+        if end.broken:
+            facts.append(("broken", Span(end.broken, "red")))
+        facts += [("remark", Span(remark, "yellow")) for remark in end.remarks]
+    if start.replay_of:
+        facts.append(("replay of", start.replay_of))
+    if start.forked_from is not None:
+        origin = start.forked_from
+        facts.append(("forked from", f"{origin.session}:{origin.step} · {changes(origin, 200)}"))
+        before = ([*one.edits, *(["edited by hand"] if one.by_hand else [])] for one in origin.earlier)
+        facts += [("changed before", ", ".join(told)) for told in before if told]
+    facts += [("tag", f"{key}={value}") for key, value in start.tags.items()]
+    if surroundings is not None:
+        facts += surroundings_facts(surroundings)
+    facts += [("damage", Span(one, "red")) for one in damage]
+    return facts
+
+
+def surroundings_facts(found: Surroundings) -> list[tuple[str, str | Span]]:
+    """What a run stood on, as far as it is known."""
+    facts: list[tuple[str, str | Span]] = []
+    if found.commit:
+        branch = f" on {found.branch}" if found.branch else ""
+        facts.append(("commit", f"{found.commit[:12]}{branch}{_changed(found)}"))
+    if found.locks:
+        facts.append(("locks", " · ".join(f"{name} {digest[:8]}" for name, digest in found.locks.items())))
+    return facts
+
+
+def _changed(found: Surroundings) -> str:
+    if not found.dirty:
+        return "" if found.dirty is False else ", not known whether anything was changed"
+    return ", with uncommitted changes" + (f" {found.changes.partition(':')[2][:8]}" if found.changes else "")

@@ -1,0 +1,174 @@
+"""What is said of a fork: before it runs, when it has ended, and over several samples of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rewind.cli.screens.facts import print_facts
+from rewind.cli.screens.lineage import changes
+from rewind.cli.screens.money import amount, dollars
+from rewind.cli.screens.table import Cell, Column, print_table
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.wording import NONE, number, plural
+from rewind.model.step import Step
+from rewind.safe import safe_line
+from rewind.views.fork import Plan, Result, Spent
+
+SAMPLES = (
+    Column("#", right=True),
+    Column("session"),
+    Column("outcome"),
+    Column("answer", flexible=True, least=24),
+    Column("tokens", right=True),
+    Column("cost", right=True),
+)
+_ANSWER_SHOWN = 200
+
+
+def step_spans(steps: Iterable[int]) -> str:
+    """``1–3, 5``"""
+    spans: list[list[int]] = []
+    for step in sorted(steps):
+        if spans and step == spans[-1][1] + 1:
+            spans[-1][1] = step
+        else:
+            spans.append([step, step])
+    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in spans)
+
+
+def print_plan(
+    terminal: Terminal, plan: Plan, estimate: Spent, samples: int, limit: float | None, *, known: bool
+) -> None:
+    """``rewind fork --dry-run``. ``known``: whether every model that will be asked has a price."""
+    lineage = plan.lineage
+    models = Counter(model or "no model named" for _, model in plan.models())
+    others = len(plan.live) - models.total()
+    alone = len(plan.live) == 1
+    live = [model if alone else f"{count} × {model}" for model, count in models.items()]
+    live += [plural(others, "other call")] if others else []
+    steps = f"{'step' if alone else 'steps'} {step_spans(step.index for step in plan.live)}"
+    facts: list[tuple[str, str | Span]] = [
+        ("fork of", f"{lineage.session}:{lineage.step}"),
+        ("changed", changes(lineage, 200)),
+        ("reused", _reused(plan.reused) + " · $0"),
+        ("live", f"{steps} ({', '.join(live)})" if plan.live else "none"),
+        ("estimate", _estimate(plan, estimate, samples)),
+    ]
+    if limit is not None:
+        held = "" if known else ", which cannot be held: a price is not known"
+        facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if known else "yellow")))
+    facts += [("not kept", Span(f"{one} (of an earlier fork)", "yellow")) for one in plan.dropped]
+    print_facts(terminal, facts)
+
+
+def _estimate(plan: Plan, estimate: Spent, samples: int) -> str:
+    if not any(True for _ in plan.models()):
+        return "$0: no model is asked, if the run goes as it did"
+    one = dollars(estimate.usd, estimate.unpriced)
+    told = (
+        f"{one}, from what these steps took when recorded"
+        if estimate.usd is not None
+        else f"{one} (not known)"
+    )
+    if samples > 1:
+        whole = dollars(None if estimate.usd is None else estimate.usd * samples, estimate.unpriced)
+        told = f"{whole} for {samples} samples; {told}"
+    return told
+
+
+def print_forked(terminal: Terminal, result: Result, base: str | None = None) -> None:
+    """The last lines of a run of ``rewind fork``; ``base`` is how a command line names what was forked."""
+    for miss in result.misses:
+        terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
+    for remark in result.remarks:
+        terminal.line(Span(remark, "yellow"))
+    if result.unasked is not None:
+        terminal.line(Span(result.unasked, "bold red"))
+    if result.broken is not None:
+        terminal.line(Span("rewind: the new session is not complete: ", "bold red"), result.broken)
+    if result.exit_code != 0:
+        terminal.line(Span(f"The agent ended with exit code {result.exit_code}.", "red"))
+    live = f"{len(result.live)} live"
+    if result.live:
+        live += f" ({dollars(result.spent.usd, result.spent.unpriced)})"
+    drifted: list[str | Span] = []
+    if result.drifted:
+        drifted = [" · ", Span(f"{len(result.drifted)} drifted", "yellow")]
+    terminal.line(
+        Span(f"{_reused(result.reused)} ($0)", "green"),
+        *drifted,
+        " · ",
+        live,
+        " · → ",
+        Span(result.session_id, "bold"),
+    )
+    new = result.session_id
+    terminal.line(Span(f"→ rewind diff {base or result.lineage.session} {new} · rewind inspect {new}", "dim"))
+
+
+def _reused(steps: Sequence[Step]) -> str:
+    if not steps:
+        return "nothing from the recording"
+    return f"{'step' if len(steps) == 1 else 'steps'} {step_spans(step.index for step in steps)} from the recording"
+
+
+def print_samples(
+    terminal: Terminal, results: Sequence[Result], asked_for: int, unstarted: str | None
+) -> None:
+    """The samples side by side, and which of them answer alike."""
+    terminal.line()
+    print_table(terminal, SAMPLES, [_row(at, one) for at, one in enumerate(results, 1)])
+    if unstarted is not None:
+        left = asked_for - len(results)
+        terminal.line(Span(f"{plural(left, 'sample')} not started: {unstarted}", "yellow"))
+    answered = [one for one in results if one.answer is not None and one.answer.response is not None]
+    alike = Counter(_said(one) for one in answered)
+    texts = {_said(one): _text(one) for one in reversed(answered)}
+    terminal.line(_summary(results, asked_for, len(answered), len(alike)))
+    for said, count in alike.most_common():
+        terminal.line(f"  {count} × ", safe_line(texts[said], _ANSWER_SHOWN))
+
+
+def _summary(results: Sequence[Result], asked_for: int, answered: int, ways: int) -> str:
+    """Only what was answered can be alike."""
+    step = f"step {results[0].lineage.step}"
+    how = "alike" if ways == 1 else f"in {ways} ways"
+    if answered == len(results) == asked_for:
+        return f"{plural(asked_for, 'sample')}, {step} answered {how}:"
+    ran = f"{len(results)} of {plural(asked_for, 'sample')} {'was' if len(results) == 1 else 'were'} run"
+    if answered < 2:
+        return f"{ran}; {step} was {'answered once:' if answered else 'not answered.'}"
+    return f"{ran}; {step} was answered {answered} times, {how}:"
+
+
+def _row(at: int, one: Result) -> list[Cell]:
+    return [
+        str(at),
+        one.session_id,
+        _outcome(one),
+        _text(one),
+        number(one.tokens),
+        dollars(one.spent.usd, one.spent.unpriced) if one.live else amount(0),
+    ]
+
+
+def _outcome(one: Result) -> Span:
+    if one.unasked is not None:
+        return Span("✗ not asked", "red")
+    if one.stopped is not None:
+        return Span("◐ stopped", "yellow")
+    return Span("✓ ok", "green") if one.exit_code == 0 else Span(f"✗ exit {one.exit_code}", "red")
+
+
+def _text(one: Result) -> str:
+    if one.answer is None or one.answer.response is None:
+        return NONE
+    reading = one.answer.response.reading
+    return reading.text or (f"error: {reading.error}" if reading.error else NONE)
+
+
+def _said(one: Result) -> str:
+    """Equal for answers that say the same, whatever their ids."""
+    reading = (
+        one.answer.response.reading if one.answer is not None and one.answer.response is not None else None
+    )
+    return (reading.said if reading is not None else None) or _text(one)

@@ -1,0 +1,65 @@
+"""What is said when a recording has ended."""
+
+from pathlib import Path
+
+from rewind.cli.screens.money import dollars
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.wording import plural, seconds
+from rewind.errors import RewindError
+from rewind.pricing.spending import Pricing
+from rewind.runs.record import RecordResult
+from rewind.store.library import Library
+
+NO_CALL = (
+    "the agent made no call in this run",
+    "its client ignores the proxy variables: 'rewind init' shows which clients work here",
+    "it talks to a host that is not recorded: --host PATTERN, or --all-hosts",
+    "it brings its own certificates and refused ours",
+)
+
+
+def cost_of_run(home: Path, result: RecordResult, pricing: Pricing) -> str | None:
+    """``$0.034``, or a dash where no call could be priced; ``None`` where there was no call, or no store to ask."""
+    if not (result.session_id and result.llm_calls):
+        return None
+    library = Library(home)
+    try:
+        totals = library.totals(library.find(result.session_id), pricing)
+    except RewindError:  # what is wrong with the store is said already
+        return None
+    return dollars(totals.cost, totals.unpriced)
+
+
+def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cost: str | None = None) -> None:
+    """The last lines of ``rewind record``; with ``quiet`` only what went wrong."""
+    if not result.session_id:
+        terminal.line(Span("rewind: this run was not kept: ", "bold red"), result.broken or "")
+        terminal.line("  The agent itself ran as it would without Rewind.")
+        return
+    if result.broken is not None:
+        terminal.line(Span("rewind: the recording is not complete: ", "bold red"), result.broken)
+        terminal.line("  What came after that was not kept. The agent itself was not disturbed.")
+    if not quiet:
+        terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result, cost)})")
+        if result.redactions:
+            terminal.line(f"  {plural(result.redactions, 'secret')} removed")
+    for remark in result.remarks:
+        terminal.line("  ", Span(remark, "yellow"))
+    if not result.llm_calls:
+        terminal.line(
+            Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:"
+        )
+        for reason in () if quiet else NO_CALL:
+            terminal.line(f"  · {reason}")
+    if not quiet:
+        terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))
+
+
+def _totals(result: RecordResult, cost: str | None) -> str:
+    parts = [plural(result.llm_calls, "LLM call")]
+    if result.other_calls:
+        parts.append(plural(result.other_calls, "other call"))
+    if result.tokens is not None:
+        parts.append(plural(result.tokens, "token"))
+        parts += [cost] if cost is not None else []
+    return ", ".join([*parts, seconds(result.seconds)])

@@ -1,1 +1,0 @@
-"""Recordings of other tools: their bytes become exchanges of ours, and exchanges become their bytes."""

@@ -1,0 +1,76 @@
+"""What kind of run of this process it is to be, and how it went."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from rewind.gateway.options import UpstreamOptions
+from rewind.model.step import Step
+from rewind.runs.tally import MissNote
+from rewind.store.journal.reader import SessionReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcessOptions:
+    """What kind of run it is to be."""
+
+    home: Path
+    """The store."""
+    name: str | None = None
+    mode: Literal["record", "replay"] = "record"
+    tape: SessionReader | None = None
+    """For a replay: the opened recording. It must stay open until ``finish`` has returned; whoever opened it closes
+    it. Ignored when recording."""
+    on_miss: Literal["refuse", "live"] = "refuse"
+    """``live``: what the tape cannot answer is asked of its host, and nothing is stopped."""
+    allow_drift: bool = False
+    tools: Literal["replay", "live"] = "replay"
+    """``live``: tools always run, in a replay too."""
+    hosts: tuple[str, ...] = ()
+    """Recorded besides the known LLM APIs: a name pattern (on every port), or ``NAME:PORT`` (only there; the way to
+    name a server on this machine)."""
+    all_hosts: bool = False
+    """Every name is recorded on ports 80 and 443."""
+    allowed_hosts: tuple[str, ...] = ()
+    """In a replay: name patterns that may be reached, recorded or not. They are not recorded."""
+    ignore: tuple[str, ...] = ()
+    upstream: UpstreamOptions = UpstreamOptions()
+    tags: dict[str, str] = field(default_factory=dict)
+    keep: bool = True
+    """A replay becomes a session of its own (``replay_of``). False: it leaves nothing behind."""
+    offline_error: Callable[[str], str] | None = None
+    """The text of the error for a connection that is stopped, from the URL (or ``host:port``) it was for."""
+    adopt_threads: bool = False
+    """Plain threads whose context names no run belong to this one, as long as it is the only one there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcessResult:
+    """How a run went. Notes are counted in none of these figures."""
+
+    session_id: str | None
+    """Of the session that was written; ``None`` when none was."""
+    played: int = 0
+    """Steps of the tape that were played, tool calls among them."""
+    total: int = 0
+    """Steps on the tape."""
+    unused: tuple[Step, ...] = ()
+    """Steps on the tape that nobody asked for."""
+    drifted: int = 0
+    live: int = 0
+    """Requests that went to their hosts; in a recording all of them. Tools that ran are not counted."""
+    misses: tuple[MissNote, ...] = ()
+    """Of requests and of tool calls."""
+    blocked: tuple[str, ...] = ()
+    """URLs of connections that were stopped, in order, each as often as it was tried."""
+    remarks: tuple[str, ...] = ()
+    broken: str | None = None
+    """Why the session that was written is not complete."""
+    served: tuple[Step, ...] = ()
+    """The recorded steps that answered, once for each time, in order."""
+    llm_calls: int = 0
+    """Live ones, and where a session is written those that were played, too; as the two below."""
+    other_calls: int = 0
+    tool_calls: int = 0
+    tokens: int | None = None

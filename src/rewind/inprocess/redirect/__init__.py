@@ -1,0 +1,1 @@
+"""Changes to the standard library that lead this process's connections to the gateway."""

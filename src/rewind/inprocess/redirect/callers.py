@@ -1,0 +1,306 @@
+"""Whose connection is it? Every piece of code in this process acts for a caller, or for none.
+
+The rules, in order:
+
+1. A context variable names the caller. asyncio tasks inherit it; threads started and work given to a
+   ``ThreadPoolExecutor`` or a ``ThreadPool`` take it along (nothing else of the context is carried).
+2. Where the context names nobody, or somebody whose run is over, the *default* caller answers, if there is one
+   (``make_default``: a test, to which everything in the process belongs while it runs).
+3. A plain thread without an event loop, whose context names nobody, belongs to the only caller there is, if that one
+   adopts it. A replay adopts threads that were there before it: they may be its workers, fed by a queue.
+4. What an offline run left behind stays offline: a task that outlives its replay is never live.
+5. All else is nobody's, and goes its way untouched. Where it reaches a host that a replay of this process would have
+   answered for, that replay's end says so.
+
+Connections have an owner too: the caller who connected, and then whoever wrote last, so that a kept-alive connection
+that two runs share gives each request to the right one. A connection of another process, a forked worker's or a
+child's, belongs to the default or to the only caller; where there are several, and one is offline, it is refused.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, Token, copy_context
+from typing import NamedTuple, Protocol
+from weakref import ref
+
+from rewind.gateway.client import Peer, Surroundings
+from rewind.inprocess.redirect.rules import Itinerary, Way, url_of
+
+
+class Caller(Protocol):
+    """A run of this process, or a guard: on whose behalf connections are made."""
+
+    itinerary: Itinerary
+    over: bool
+    """The run has ended."""
+
+    def adopts(self, thread: threading.Thread) -> bool:
+        """Whether a plain thread whose context names nobody belongs to it, as long as it is alone."""
+        ...
+
+    @property
+    def around(self) -> Surroundings | None:
+        """What the gateway needs to carry its requests; ``None``: none of them may come there."""
+        ...
+
+    def door(self) -> int | None:
+        """The gateway's port; ``None`` when nobody is behind it any more."""
+        ...
+
+    def stopped(self, host: str, port: int) -> OSError:
+        """A connection there is not made; the error to raise."""
+        ...
+
+    def passed_by(self, host: str, port: int) -> OSError:
+        """A recorded host, on a connection that does not lead to the gateway; the error to raise where the caller is
+        offline. The connection is closed then, and a client that tries again comes to the gateway."""
+        ...
+
+    def unrecorded(self, host: str, why: str) -> None:
+        """Something went there that should have been recorded, and was not."""
+        ...
+
+
+class _Ourselves:
+    """The gateway's own threads: their connections are never sent to the gateway."""
+
+
+_OURSELVES = _Ourselves()
+Bound = Caller | _Ourselves | None
+BOUND: ContextVar[Bound] = ContextVar("rewind_caller", default=None)
+"""For whom a context acts."""
+_defaults: list[Caller] = []
+_callers: list[Caller] = []
+_lock = threading.RLock()
+"""A run may end wherever its last reference goes, also while this very thread holds the lock."""
+
+
+class _Claim(NamedTuple):
+    """A caller who may be gone by now, and what then is left to know of it."""
+
+    caller: "ref[Caller]"
+    offline: bool
+
+
+class _Gone:
+    """An offline run of which nothing else is left, or one that nobody can name: what is asked for it is refused."""
+
+    itinerary = Itinerary(offline=True)
+    over = True
+    around = None
+
+    def adopts(self, thread: threading.Thread) -> bool:
+        return False
+
+    def door(self) -> None:
+        return None
+
+    def stopped(self, host: str, port: int) -> OSError:
+        return ConnectionRefusedError(f"Rewind: {url_of(host, port)}: a replay stays offline, and it is over")
+
+    passed_by = stopped
+
+    def unrecorded(self, host: str, why: str) -> None:
+        """Nobody is there to hear it."""
+
+
+REFUSED: Caller = _Gone()
+
+_owners: dict[int | bytes, _Claim | None] = {}
+"""This process's connections to the gateway, and for whom something was written there last. A connection is known by
+its local port; and by its channel binding where what is seen is not the socket but the TLS (uvloop's sockets are
+written to in C)."""
+_unseen: set[int] = set()
+"""Local ports of connections of which only the beginning was seen."""
+
+
+def whose() -> Caller | None:
+    """For whom the code acts that is running now."""
+    found = BOUND.get()
+    if found is None:
+        if _defaults:
+            return _defaults[-1]
+        return _adopting() if _callers else None
+    if isinstance(found, _Ourselves):
+        return None
+    if not found.over:
+        return found
+    if _defaults:
+        return _defaults[-1]
+    return found if found.itinerary.offline else None
+
+
+def anybody() -> bool:
+    """Whether any run or guard is there at all, or a connection that some run has left behind."""
+    return bool(_callers or _defaults or _owners)
+
+
+def acts_for_itself() -> bool:
+    """Whether the code that is running now is Rewind's own."""
+    return isinstance(BOUND.get(), _Ourselves)
+
+
+def outside(host: str, port: int | None) -> None:
+    """Nobody's code goes there (``None``: with TLS, on some port): the replays that would have answered will say so."""
+    if not _callers or acts_for_itself():
+        return
+    for caller in tuple(_callers):
+        way = caller.itinerary
+        if way.offline and (
+            way.trusts(host) and not way.allows(host) if port is None else way.way(host, port) is Way.GATEWAY
+        ):
+            caller.unrecorded(
+                url_of(host, port or 443), "was reached by code of no session while this replay went on: live"
+            )
+
+
+def _adopting() -> Caller | None:
+    try:
+        (alone,) = _callers
+    except ValueError:
+        return None
+    return alone if _is_plain_thread() and alone.adopts(threading.current_thread()) else None
+
+
+def _is_plain_thread() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False
+
+
+# ── whose requests ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def own(line: int | bytes, caller: Caller | None) -> None:
+    """What is written there from now on is for this caller. A line is a local port or a channel binding."""
+    known = _owners.get(line)
+    if caller is None:
+        _owners[line] = None
+    elif known is None or known.caller() is not caller:
+        _owners[line] = _Claim(ref(caller), caller.itinerary.offline)
+
+
+def unseen(port: int) -> None:
+    """What is written from that port is not seen, unless it is TLS."""
+    if port in _owners:
+        _unseen.add(port)
+
+
+def owner(peer: Peer) -> Caller | None:
+    """For whom the gateway's client writes."""
+    for line in (peer.binding, peer.port):
+        if line is not None and line in _owners:
+            return _claimant(_owners[line])
+    return _stranger()
+
+
+def _claimant(claim: _Claim | None) -> Caller | None:
+    if claim is None:
+        return None
+    caller = claim.caller()
+    return REFUSED if caller is None and claim.offline else caller
+
+
+def is_certain(peer: Peer) -> bool:
+    """Whether it will be known whose the next request from there is."""
+    return peer.binding is not None or peer.port not in _unseen
+
+
+def forget(peer: Peer) -> None:
+    """That connection is over."""
+    _owners.pop(peer.port, None)
+    _unseen.discard(peer.port)
+    if peer.binding is not None:
+        _owners.pop(peer.binding, None)
+
+
+def forget_line(line: bytes) -> None:
+    """The client's end of that TLS is gone."""
+    _owners.pop(line, None)
+
+
+def _stranger() -> Caller | None:
+    """To whom a connection belongs that no code of this process made: a child's, or a forked worker's."""
+    if _defaults:
+        return _defaults[-1]
+    there = tuple(_callers)
+    if len(there) == 1:
+        return there[0]
+    if not any(caller.itinerary.offline for caller in there):
+        return None
+    for caller in there:
+        caller.unrecorded(
+            "another process",
+            "asked while several sessions went on: refused, for nobody could tell whose it was",
+        )
+    return REFUSED
+
+
+# ── who is there ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def join(caller: Caller) -> None:
+    with _lock:
+        _callers.append(caller)
+
+
+def leave(caller: Caller) -> None:
+    with _lock:
+        if caller in _callers:
+            _callers.remove(caller)
+        while caller in _defaults:
+            _defaults.remove(caller)
+
+
+def present() -> tuple[Caller, ...]:
+    with _lock:
+        return tuple(_callers)
+
+
+def make_default(caller: Caller) -> None:
+    with _lock:
+        _defaults.append(caller)
+
+
+def unmake_default(caller: Caller) -> None:
+    with _lock:
+        if caller in _defaults:
+            _defaults.remove(caller)
+
+
+def activate(caller: Caller) -> "Token[Bound]":
+    return BOUND.set(caller)
+
+
+def deactivate(token: "Token[Bound]") -> None:
+    BOUND.reset(token)
+
+
+@contextmanager
+def ourselves() -> Iterator[None]:
+    """What is done and started here is Rewind's own."""
+    token = BOUND.set(_OURSELVES)
+    try:
+        yield
+    finally:
+        BOUND.reset(token)
+
+
+def our_context() -> Context:
+    """A context for callbacks on our loop: they would otherwise run in the context of whoever asked for them."""
+    with ourselves():
+        return copy_context()
+
+
+def _after_fork() -> None:
+    """A forked child has one thread; whoever held the lock is not there to let it go."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,207 @@
+"""The one gateway of this process, which all of its runs share: each request is handed to the run that sent it.
+
+It is started with the first run, in a daemon thread, and stays: a run in process costs no thread, no port and no
+certificate authority of its own. Its authority lives in memory only and is told to the contexts of this process alone.
+"""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from rewind.gateway.authority import Authority
+from rewind.gateway.client import Peer, Surroundings
+from rewind.gateway.dial import Dialer
+from rewind.gateway.exchange import Exchange, Route
+from rewind.gateway.listener import listen
+from rewind.gateway.options import UpstreamOptions
+from rewind.gateway.server import LINGER_SECONDS
+from rewind.gateway.upstream import Pool
+from rewind.inprocess.redirect import install as redirect
+from rewind.inprocess.redirect.callers import forget, is_certain, our_context, ourselves, owner
+from rewind.model.http import RequestHead
+from rewind.providers.hosts import HostRules
+from rewind.runs.gateway_thread import BackgroundGateway
+from rewind.runs.pass_through import Passage, Refused
+
+LOOK_EVERY = 1.0
+"""Seconds after which somebody who waits for the gateway makes sure that it is still there."""
+
+T = TypeVar("T")
+
+
+class GatewayGone(Exception):
+    """There is no gateway to ask any more, or it is in the process that this one was forked from."""
+
+
+class NobodysJunction:
+    """For requests that belong to no run: they pass, or, where somebody must stay offline, are refused."""
+
+    forwards_everything = False
+
+    def __init__(self, *, offline: bool) -> None:
+        self._offline = offline
+
+    def route(self, host: str, port: int) -> Route:
+        return Route.REFUSE if self._offline else Route.TUNNEL
+
+    def begin(self, head: RequestHead) -> Exchange:
+        if self._offline:
+            return Refused(
+                f"{head.origin}: the run that this connection belonged to stays offline, and it is over"
+            )
+        return Passage()
+
+    def remark(self, subject: str, text: str) -> None:
+        """Nobody listens."""
+
+
+class Switchboard:
+    """Knows every run of the process, and where the gateway is."""
+
+    def __init__(self) -> None:
+        redirect.install()
+        self._pid = os.getpid()
+        self._context = our_context()
+        self._authority = Authority.create(HostRules((), all_hosts=True))
+        listener = listen(0)
+        self.port: int = listener.getsockname()[1]
+        redirect.lead_to(self.port, self.certificate_pem, self._authority.name)
+        dialer = Dialer(UpstreamOptions(), os.environ)
+        self._nobody = Surroundings(NobodysJunction(offline=False), Pool(dialer), self.port)
+        self._refusing = Surroundings(NobodysJunction(offline=True), None, self.port)
+        self._ways: dict[int, Pool] = {}
+        """How the hosts were reached of which a connection from that port was last used by a run."""
+        self._gateway = BackgroundGateway(
+            listener, self._nobody.junction, self._authority, dialer, callers=self
+        )
+        with ourselves():
+            self._gateway.start()
+
+    @property
+    def certificate_pem(self) -> bytes:
+        return self._authority.certificate_pem
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the gateway runs in this very process, and not in the one this was forked from."""
+        return self._pid == os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        return not self.is_here or self._gateway.running
+
+    @property
+    def is_this_thread(self) -> bool:
+        """Whether this is the gateway's own thread: whatever is collected as garbage may be collected there."""
+        return self.is_here and self._gateway.is_this_thread
+
+    # ── what the gateway asks ────────────────────────────────────────────────────────────────────────────
+
+    def around(self, peer: Peer) -> Surroundings:
+        caller = owner(peer)
+        around = None if caller is None else caller.around
+        if around is not None and around.pool is not None:
+            self._ways[peer.port] = around.pool
+        if caller is not None and not caller.over and around is not None:
+            return around
+        if caller is not None and caller.itinerary.offline:
+            return self._refusing
+        # On a run's connection, also what is not the run's goes by the run's ways: its proxy, its authorities.
+        pool = self._ways.get(peer.port)
+        return self._nobody if pool is None else replace(self._nobody, pool=pool)
+
+    def keeps(self, peer: Peer) -> bool:
+        return is_certain(peer)
+
+    def left(self, peer: Peer) -> None:
+        forget(peer)
+        self._ways.pop(peer.port, None)
+
+    # ── what runs ask ────────────────────────────────────────────────────────────────────────────────────
+
+    def surroundings(self, junction: Any, pool: Pool | None) -> Surroundings:
+        """What the gateway needs to carry the requests of one run."""
+        return Surroundings(junction, pool, self.port)
+
+    def settle(self, around: Surroundings) -> None:
+        """Have what is under way there come to its end, for a moment; the rest is kept as far as it came, and goes on
+        for its clients as if there had been no run."""
+        with suppress(GatewayGone):  # there is no gateway any more, and so nothing under way
+            self.wait_for(self.later(lambda: _settle(around)))
+
+    def wait_for(self, done: "Future[T]") -> T:
+        """The result. Raises GatewayGone where the gateway ends before there is one.
+
+        Not on the gateway's own thread, which would wait for itself (``is_this_thread``).
+        """
+        assert not self.is_this_thread, "the gateway does not wait for itself"
+        while True:
+            try:
+                return done.result(timeout=LOOK_EVERY)
+            except TimeoutError:
+                if not self.alive or sys.is_finalizing():
+                    raise GatewayGone from None
+
+    def later(self, work: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
+        """Have this done on the gateway's loop. Raises GatewayGone."""
+        loop = self._gateway.loop
+        if loop is None or not self.is_here or sys.is_finalizing():
+            raise GatewayGone
+        done: Future[T] = Future()
+
+        def begin() -> None:
+            # In a context of our own: what is done here is not the run's doing.
+            task = asyncio.get_running_loop().create_task(work(), context=self._context.copy())
+            task.add_done_callback(lambda task: _hand_over(task, done))
+
+        try:
+            loop.call_soon_threadsafe(begin, context=self._context)
+        except RuntimeError as closed:
+            raise GatewayGone from closed
+        return done
+
+
+async def _settle(around: Surroundings) -> None:
+    if around.relays:
+        await asyncio.wait([relay.task for relay in around.relays], timeout=LINGER_SECONDS)
+    await asyncio.gather(*(relay.outlive(Passage()) for relay in tuple(around.relays)))
+    if around.pool is not None:
+        around.pool.close()
+
+
+def _hand_over(task: "asyncio.Task[T]", done: "Future[T]") -> None:
+    if done.cancelled():
+        return
+    if task.cancelled():
+        done.cancel()
+    elif (error := task.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(task.result())
+
+
+_making = threading.RLock()
+_made: list[Switchboard] = []
+
+
+def switchboard() -> Switchboard:
+    """The switchboard of this process, made on first use; a forked child that begins a run has one of its own."""
+    with _making:
+        if not _made or not _made[-1].is_here:
+            _made[:] = [Switchboard()]
+        return _made[-1]
+
+
+def _after_fork() -> None:
+    """Whoever held the lock is not there to let it go."""
+    global _making
+    _making = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""What a call costs, by a dated table of prices."""

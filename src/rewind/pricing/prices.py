@@ -1,0 +1,195 @@
+"""What a call cost, and how much its model can read. Unknown is ``None``, never nought.
+
+Whose prices hold is found in this order:
+
+1. The user's own prices, by the name of the model, whoever answers.
+2. The seller whose address it is: ``api.openai.com`` is OpenAI, and a model that OpenAI's list lacks is unknown there.
+3. Nobody, on this machine and through Ollama's API: what answers is a model of the user's, a fake or a gateway, and
+   nothing tells which.
+4. At any other address, which is a gateway or a stranger: the maker of the model, at its list price, if the
+   model is one that only its maker can run (Claude, GPT, Gemini, Grok). What passes it on pays that price.
+   Models with open weights run anywhere, at any price: unknown.
+
+The moment of the call picks among prices of different dates, so an old run keeps its old cost.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from rewind.model.usage import Usage
+from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
+from rewind.pricing.snapshot import DamagedSnapshot, Model, Seller, Snapshot, read_other, read_shipped
+from rewind.pricing.user_prices import OwnPrices
+
+_MAKERS: tuple[tuple[str, str], ...] = (
+    ("claude-", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("text-embedding-3-", "openai"),
+    ("text-embedding-ada-", "openai"),
+    ("gemini-", "google"),
+    ("grok-", "x-ai"),
+)
+"""How the names of models begin that only their maker can run → the maker."""
+_OPEN = ("gpt-oss",)
+"""Names that begin like these, and whose weights everybody has."""
+_SPEAKS_FOR = {"bedrock": "aws"}
+"""APIs that one seller alone has, whatever the name of the host (a private link, a region, FIPS)."""
+_LOCAL_NAMES = ("localhost", "::1", "host.docker.internal")
+_LONGEST_NAME = 300
+"""Of a model. What is longer was written by no provider, and patterns take their time with it."""
+_PLANS = 4096
+
+
+class Prices:
+    """The snapshot and the user's own prices. Made by :func:`load_prices`."""
+
+    def __init__(self, snapshot: Snapshot, own: OwnPrices, *, warning: str | None = None) -> None:
+        self._snapshot = snapshot
+        self._own = own
+        self._table: UnitTable | None = None
+        self._plans: dict[tuple[str, str, str, str | None, str], Rates | Tariff | None] = {}
+        self.date = snapshot.date
+        """Of the snapshot: ``2026-11-15``."""
+        self.source = snapshot.source
+        """Where it comes from: ``genai-prices 0.2.1``."""
+        self.warning = warning
+        """Why newer prices that are there could not be used."""
+        self.fingerprint = _fingerprint(snapshot, own)
+        """Another one whenever a price may be another one."""
+
+    def cost(
+        self, *, host: str, target: str = "/", provider: str, model: str | None, usage: Usage, ts: float
+    ) -> float | None:
+        """What a call came to in US dollars; ``None`` where that is unknown.
+
+        ``host`` is where the request went (and ``target`` its path, for hosts where several sell), ``provider`` the
+        codec that read it, ``ts`` when it was made, in seconds since 1970. Usage without any count, or whose counts
+        contradict each other, has no cost. Never raises.
+        """
+        counts = counts_of(usage)
+        if not counts:
+            return None
+        asked = (host, target, provider, model, usage.tier)
+        try:
+            plan = self._plans[asked]
+        except KeyError:
+            plan = self._planned(*asked)
+        if isinstance(plan, Tariff):
+            plan = plan.at(ts)
+        return plan.cost(counts) if plan is not None else None
+
+    def context_window(self, *, host: str, target: str = "/", provider: str, model: str | None) -> int | None:
+        """How many tokens the model can read, where that is known."""
+        if not _is_a_name(model):
+            return None
+        own = self._own.of(model)
+        if own is not None and own.context is not None:
+            return own.context
+        found = self._listed(host, target, provider, model)
+        return found[1].context if found is not None else None
+
+    def priced_as(self, *, host: str, target: str = "/", provider: str, model: str | None) -> str | None:
+        """Whose price that model has: ``anthropic/claude-sonnet-4-5``, or the user's own entry."""
+        if not _is_a_name(model):
+            return None
+        own = self._own.of(model)
+        if own is not None and own.prices:
+            return f"own price {own.name!r}"
+        found = self._listed(host, target, provider, model)
+        return f"{found[1].seller}/{found[1].id}" if found is not None else None
+
+    def _planned(
+        self, host: str, target: str, provider: str, model: str | None, tier: str
+    ) -> Rates | Tariff | None:
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        plan = self._plan(host, target, provider, model, tier) if _is_a_name(model) else None
+        self._plans[host, target, provider, model, tier] = plan
+        return plan
+
+    def _plan(self, host: str, target: str, provider: str, model: str, tier: str) -> Rates | Tariff | None:
+        table = self._table = self._table or UnitTable(self._snapshot.units)
+        own = self._own.of(model)
+        if own is not None and own.prices:
+            return Rates(own.prices, table)
+        if (found := self._listed(host, target, provider, model)) is None:
+            return None
+        seller, listed = found
+        # Who sells another's model at its prices does not sell that maker's tiers.
+        context = _context(tier) if listed.seller == seller.id else {}
+        tariff = Tariff(listed, context, table)
+        return tariff if tariff.turns else tariff.at(0)
+
+    def _listed(self, host: str, target: str, provider: str, model: str) -> tuple[Seller, Model] | None:
+        """The model in the list of whoever is paid for it."""
+        host = _plain(host)
+        if (seller := self._snapshot.seller_at(host, target)) is not None:
+            name = model
+        elif provider == "ollama" or _is_local(host):
+            return None
+        elif provider in _SPEAKS_FOR:
+            seller, name = self._snapshot.sellers.get(_SPEAKS_FOR[provider]), model
+        else:
+            # Gateways say whose it is before the name: ``anthropic/claude-sonnet-4-5``, ``vertex_ai/gemini-2.5-pro``.
+            name = model.lower().rpartition("/")[2]
+            seller = self._snapshot.sellers.get(_maker(name))
+        listed = self._snapshot.model(seller, name) if seller is not None else None
+        return (seller, listed) if seller is not None and listed is not None else None
+
+
+def load_prices(own: Mapping[str, Any] | None = None, newer: Path | None = None) -> Prices:
+    """The shipped prices under the user's own; or those in ``newer`` if they are no older and whole.
+
+    Raises ValueError for own prices that make no sense: settings have read them before and say where they stand.
+    """
+    snapshot, warning = read_shipped(), None
+    try:
+        other = read_other(newer) if newer is not None else None
+    except DamagedSnapshot as problem:
+        warning = f"{newer} is not used: {problem}. Costs are by the prices of {snapshot.date}."
+    else:
+        # Of the same day, those that the user asked for.
+        snapshot = other if other is not None and other.date >= snapshot.date else snapshot
+    return Prices(snapshot, OwnPrices(own or {}), warning=warning)
+
+
+def _fingerprint(snapshot: Snapshot, own: OwnPrices) -> str:
+    said = [(entry.name, dict(entry.prices), entry.context) for entry in own.entries.values()]
+    told = json.dumps([snapshot.date, snapshot.digest, said])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _plain(host: str) -> str:
+    return host.lower().removeprefix("[").removesuffix("]").removesuffix(".")
+
+
+def _is_a_name(model: str | None) -> TypeGuard[str]:
+    return model is not None and 0 < len(model) <= _LONGEST_NAME
+
+
+def _is_local(host: str) -> bool:
+    if host in _LOCAL_NAMES or host.endswith(".localhost"):
+        return True
+    return host.startswith(("127.", "0.")) and host.replace(".", "").isdigit()
+
+
+def _maker(name: str) -> str:
+    """The seller who alone has that model; empty where nobody has it alone."""
+    if name.startswith(_OPEN):
+        return ""
+    return next((seller for beginning, seller in _MAKERS if name.startswith(beginning)), "")
+
+
+def _context(tier: str) -> Mapping[str, str]:
+    """What price lists ask for when they have several prices for a model."""
+    tier = tier.lower().removeprefix("on_demand_")  # Vertex AI: ``ON_DEMAND_FLEX``
+    if tier == "batch":
+        return {"processing": "batch"}
+    return {"service_tier": tier} if tier else {}

@@ -1,0 +1,1 @@
+"""Use cases that read or move sessions without running an agent."""

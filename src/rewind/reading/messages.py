@@ -1,0 +1,141 @@
+"""The conversation of a recorded session up to a step, as the message list of an API."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rewind.conversation.outline import Outline, Understood, outline_of
+from rewind.edit.retelling import SHAPES, Exchange, Retold, retold
+from rewind.errors import DamagedStore, SessionNotFound, UsageError
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.session import Recording
+from rewind.model.step import Step
+from rewind.providers.catalogue import FALLBACK, identify
+from rewind.store.journal.reader import SessionReader
+from rewind.store.library import Library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What was said, and where it was found."""
+
+    session: str
+    step: int
+    """The call whose messages and answer these are."""
+    thread: int
+    threads: int
+    """How many conversations the session has up to that step."""
+    retold: Retold
+
+
+class Messages(list[dict[str, Any]]):
+    """The message list, ready for a fresh call; what that call takes besides is beside it."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        told = conversation.retold
+        super().__init__(told.messages)
+        self.api = told.api
+        """``openai``, ``responses``, ``anthropic`` or ``gemini``."""
+        self.model = told.model
+        """The model that was asked."""
+        self.system = told.system
+        """For Anthropic and Gemini, which take the system prompt beside the list; else ``None``."""
+        self.remarks = told.remarks
+        """What could not be told in this API."""
+        self.step = conversation.step
+        self.thread = conversation.thread
+
+
+def conversation(
+    home: Path,
+    ref: str,
+    *,
+    upto: int | None = None,
+    thread: int | None = None,
+    api: str | None = None,
+    told: Callable[[int, int], object] = lambda _done, _all: None,
+) -> Conversation:
+    """The last call to a model up to step ``upto`` (default: all), with its answer.
+
+    Of several threads, that of this last call, or the one named. Raises SessionNotFound or UsageError.
+    """
+    if api is not None and api not in SHAPES:
+        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
+    library = Library(home)
+    with library.open(library.find(ref)) as reader:
+        recording = _upto(reader.recording(), upto)
+        outline = outline_of(
+            recording, lambda step: _bodies(reader, step), lambda done: told(done, len(recording.steps))
+        )
+        last = _last(recording, outline, thread)
+        assert last.place is not None, "only conversations have threads"
+        exchanges = [_exchange(reader, one.step) for one in _told_in(outline, last)]
+        return Conversation(
+            session=recording.session.id,
+            step=last.step.index,
+            thread=last.place.thread,
+            threads=outline.threads,
+            retold=retold(exchanges, api),
+        )
+
+
+def _upto(recording: Recording, upto: int | None) -> Recording:
+    if upto is None:
+        return recording
+    known = [step.index for step in recording.steps]
+    session = recording.session.id
+    if upto not in known:
+        there = f"it has {len(known)}, from {known[0]} to {known[-1]}" if known else "it has none"
+        raise SessionNotFound(
+            f"Session {session} has no step {upto}; {there}.", hint=f"rewind inspect {recording.session.ref}"
+        )
+    return replace(recording, steps=tuple(step for step in recording.steps if step.index <= upto))
+
+
+def _last(recording: Recording, outline: Outline, thread: int | None) -> Understood:
+    # A call that was known when it was recorded, and that no codec of today reads, has no messages for us.
+    calls = [one for one in outline.steps if one.place and identify(one.step.request.head) is not FALLBACK]
+    session = recording.session.id
+    if not calls:
+        raise UsageError(
+            f"No model was asked in session {session} up to that step.",
+            hint=f"rewind inspect {recording.session.ref}",
+        )
+    fitting = [one for one in calls if one.place is not None and thread in (None, one.place.thread)]
+    if not fitting:
+        raise UsageError(
+            f"Session {session} has no thread {thread} up to that step; "
+            f"its threads are 1 to {outline.threads}.",
+            hint=f"rewind inspect {recording.session.ref}",
+        )
+    return fitting[-1]
+
+
+def _told_in(outline: Outline, last: Understood) -> list[Understood]:
+    """The call, after those whose messages the provider keeps for it (as :meth:`Outline.held` has them)."""
+    found = [last]
+    while (first := found[0]).asked.continues or first.asked.history:
+        before = outline.step(first.place.parent) if first.place and first.place.parent else None
+        if before is None:
+            break
+        found.insert(0, before)
+    return found
+
+
+def _exchange(reader: SessionReader, step: Step) -> Exchange:
+    """As it was recorded; what is damaged is named, not taken for empty."""
+    request = HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
+    response = None
+    if step.response is not None and step.response.head is not None:
+        body = reader.blob(step.response.body)
+        response = HttpResponse(head=step.response.head, body=body, chunks=step.response.chunks)
+    return Exchange(request=request, response=response)
+
+
+def _bodies(reader: SessionReader, step: Step) -> tuple[bytes, bytes]:
+    try:
+        answer = reader.blob(step.response.body) if step.response is not None else b""
+        return reader.blob(step.request.body), answer
+    except DamagedStore:  # a step that nobody asks for; the one that is asked for is read again, and named
+        return b"", b""

@@ -1,0 +1,256 @@
+"""The texts of a body, each with the bytes it is written in: what is looked for is looked for in what a reader reads.
+
+JSON is read string by string, with its escapes resolved. In a stream of documents the strings that have the same place
+in consecutive ones (see ``documents``) are one text, as a model says a key in pieces. All else is one text as it is.
+The body must be plain: its content encoding taken off.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from rewind.redaction.json_strings import DocumentReader, Place
+
+Bytes = tuple[int, int]
+"""Where some bytes of a body begin and end."""
+
+_CONTENT = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+# One match takes a member's name with its string, another string, or a number; the last branch eats what does not pair.
+_TOKEN = re.compile(
+    rb'"(%b)"(?:\s*+:(?:\s*+"(%b)")?+)?+|(-?[0-9][0-9.eE+-]*+)|".*+' % (_CONTENT, _CONTENT), re.DOTALL
+)
+_STEP = re.compile(rb'"(%b)"(\s*+:)?+|([{\[])|([}\]])|(,)|".*+' % _CONTENT, re.DOTALL)
+_DATA = re.compile(rb"(?<![^\r\n\xbf])data: ?+([^\r\n]++)")
+_LINE = re.compile(rb"[^\r\n]++")
+_UNIT = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]++", re.DOTALL)
+_LINES = ("ndjson", "jsonl", "json-lines", "json-seq", "stream+json", "jsonlines")
+_DEEPEST = 400
+_SAME_AGAIN = 8
+"""A string this long that comes twice in a row is no piece of a longer one, but a name that each document repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A string as it is written in the body."""
+
+    offset: int
+    raw: bytes
+    text: str
+    escaped: bool = True
+    """Whether backslashes are JSON's."""
+
+    def written(self, start: int, end: int) -> Bytes:
+        """Where these characters of the text stand in the body."""
+        if len(self.raw) == len(self.text):
+            return self.offset + start, self.offset + end
+        if not self.escaped:
+            before = len(self.text[:start].encode("utf-8", "surrogateescape"))
+            inside = len(self.text[start:end].encode("utf-8", "surrogateescape"))
+            return self.offset + before, self.offset + before + inside
+        spans = _spans(self.raw)
+        if len(spans) != len(
+            self.text
+        ):  # neither JSON nor UTF-8 as it should be: all of it, rather than too little
+            return self.offset, self.offset + len(self.raw)
+        return self.offset + spans[start][0], self.offset + spans[end - 1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A text of a body."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    name: str = ""
+    """Of the member that holds it."""
+    joined: bool = False
+    number: bool = False
+
+    @property
+    def offset(self) -> int:
+        return self.pieces[0].offset
+
+    def spans(self, start: int, end: int) -> list[Bytes]:
+        """Where these characters stand in the body, piece by piece."""
+        spans, begin = [], 0
+        for piece in self.pieces:
+            first, last = max(start - begin, 0), min(end - begin, len(piece.text))
+            if first < last:
+                spans.append(piece.written(first, last))
+            begin += len(piece.text)
+        return spans
+
+
+def writings(plain: bytes, media: str) -> Iterator[Written]:
+    """Every text of a plain body of that content type; never raises."""
+    first = plain.lstrip()[:6]
+    if "event-stream" in media or first.startswith((b"data:", b"event:")):
+        yield from _events(plain)
+    elif any(name in media for name in _LINES):
+        yield from _lines(plain)
+    elif first[:1] in (b"{", b"[", b'"') and _is_json(plain):
+        yield from _document(plain, 0, len(plain))
+    elif first[:1] == b"{" and b"\n" in plain.strip():
+        # Lines of documents that nobody declared: a WebSocket's frames, and some servers' streams.
+        yield from _lines(plain)
+    elif plain:
+        yield Written(_text(plain), (Piece(0, plain, _text(plain), escaped=False),))
+
+
+def paths_of(plain: bytes, texts: Sequence[Written]) -> dict[int, str]:
+    """By where each text begins, where it stands, as ``messages[2].content``; one walk through each document."""
+    if not texts:
+        return {}
+    paths: dict[int, str] = {}
+    documents: dict[int, set[int]] = {}
+    whole = _is_json(plain)
+    for written in texts:
+        if written.joined:
+            paths[written.offset] = f"{written.name} (joined)" if written.name else "(joined)"
+            continue
+        start = plain.rfind(b"\n", 0, written.offset) + 1
+        line_is_document = plain[start : start + 5] == b"data:" or not whole
+        begin = plain.find(b"{", start, written.offset) if line_is_document else 0
+        if begin >= 0:
+            documents.setdefault(begin, set()).add(written.offset)
+    for begin, targets in documents.items():
+        paths |= zip(sorted(targets), _walked(plain, begin, sorted(targets)), strict=True)
+    return paths
+
+
+def _walked(plain: bytes, begin: int, targets: list[int]) -> Iterator[str]:
+    """The path at each of these places, which are in order."""
+    path: list[str | int] = []
+    left = deque(targets)
+    for token in _STEP.finditer(plain, begin):
+        while left and token.start() >= left[0]:
+            left.popleft()
+            yield _shown(path)
+        if not left:
+            return
+        if token[3]:
+            path.append("" if token[3] == b"{" else 0)
+            if len(path) > _DEEPEST:
+                yield from ("…" for _ in left)
+                return
+        elif token[4] and path:
+            path.pop()
+        elif token[5] and path and isinstance(path[-1], int):
+            path[-1] += 1
+        elif token[2] and path:
+            path[-1] = _resolved(token[1])
+    yield from (_shown(path) for _ in left)
+
+
+def _shown(path: list[str | int]) -> str:
+    told = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return told.removeprefix(".")
+
+
+def _is_json(plain: bytes) -> bool:
+    try:
+        json.loads(plain)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _document(plain: bytes, begin: int, end: int) -> Iterator[Written]:
+    """The strings, names and numbers of one document."""
+    for token in _TOKEN.finditer(plain, begin, end):
+        if token[2] is not None:
+            yield _single(token.start(1), token[1])
+            yield _single(token.start(2), token[2], _resolved(token[1]))
+        elif token[1] is not None:
+            yield _single(token.start(1), token[1])
+        elif token[3] is not None:
+            number = token[3].decode("ascii")
+            yield Written(number, (Piece(token.start(3), token[3], number),), number=True)
+        else:  # a string that never ends: what came of it before the document was cut
+            yield _single(token.start() + 1, token[0][1:])
+
+
+def _single(offset: int, raw: bytes, name: str = "") -> Written:
+    text = _resolved(raw)
+    return Written(text, (Piece(offset, raw, text),), name)
+
+
+def _events(plain: bytes) -> Iterator[Written]:
+    documents = [(match.start(1), match[1]) for match in _DATA.finditer(plain)]
+    yield from _joined(plain, documents)
+    # What is no data: comments and names of events, which hold texts of anybody's.
+    known = {offset for offset, _ in documents}
+    for match in _LINE.finditer(plain):
+        inside = match.start() + 5
+        if not {inside, inside + 1} & known:
+            yield Written(_text(match[0]), (Piece(match.start(), match[0], _text(match[0]), escaped=False),))
+
+
+def _lines(plain: bytes) -> Iterator[Written]:
+    yield from _joined(plain, [(match.start(), match[0]) for match in _LINE.finditer(plain)])
+
+
+def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[Written]:
+    """Strings of the same place in order, as one text; names and numbers each for itself."""
+    reader = DocumentReader()
+    texts: dict[Place, list[Piece]] = {}
+    done: list[tuple[Place, list[Piece]]] = []
+    for offset, document in documents:
+        if not document.lstrip().startswith((b"{", b"[", b'"')):
+            places: list[Place] = [(b"",)]
+            pieces = [Piece(offset, document, _text(document), escaped=False)]
+        else:
+            found, strings, start = reader.strings(document)
+            places = [alternatives[0] for alternatives in found]
+            pieces = [
+                Piece(offset + start(number), raw, _resolved(raw)) for number, raw in enumerate(strings, 1)
+            ]
+            values = {piece.offset for piece in pieces}
+            for written in _document(plain, offset, offset + len(document)):
+                if written.number or written.offset not in values:
+                    yield written
+        for place, piece in zip(places, pieces, strict=True):
+            before = texts.setdefault(place, [])
+            if before and before[-1].text == piece.text and len(piece.text) >= _SAME_AGAIN:
+                done.append((place, before))
+                before = texts[place] = []
+            before.append(piece)
+    for place, pieces in chain(done, texts.items()):
+        name = b".".join(part.strip(b".") for part in place[1:3] if part).decode("utf-8", "replace")
+        member = name if len(pieces) > 1 else name.rpartition(".")[2]
+        yield Written("".join(piece.text for piece in pieces), tuple(pieces), member, joined=len(pieces) > 1)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _resolved(raw: bytes) -> str:
+    """The text that a JSON string stands for; as it is written where it is damaged."""
+    if b"\\" not in raw:
+        return _text(raw)
+    try:
+        text: str = json.loads(b'"' + raw + b'"', strict=False)
+    except ValueError:
+        return _text(raw)
+    return text
+
+
+@lru_cache(maxsize=2)  # a long text may hold many matches
+def _spans(raw: bytes) -> list[Bytes]:
+    """For each character of the resolved text, where it is written."""
+    spans: list[Bytes] = []
+    for unit in _UNIT.finditer(raw):
+        at, end = unit.span()
+        if raw.startswith(b"\\", at):
+            spans += [(at, end)] * len(_resolved(unit[0]))
+            continue
+        for character in _text(unit[0]):
+            size = len(character.encode("utf-8", "surrogateescape"))
+            spans.append((at, at + size))
+            at += size
+    return spans

@@ -1,0 +1,83 @@
+"""Which values are secrets worth searching for.
+
+Every occurrence of a known value is replaced, in requests and in answers, so a value that is no secret costs more
+than a line in a log: a replay would serve an agent other words than it heard. Two rules keep such values out.
+
+``is_searchable`` holds for every value, wherever it comes from:
+
+- at least 8 characters;
+- no number, as a placeholder in the place of a JSON number makes the body unreadable;
+- no single plain word below 16 letters ("postgres", "production"), and no repeated character;
+- not made of the words people write where a key is asked for and none is needed ("not-needed", "sk-dummy-key").
+
+``looks_random`` is asked in addition where the name says little (``*KEY*``, ``*TOKEN*``, a cookie, ``?key=``):
+no spaces, no path, no URL, and enough letters mixed with digits that chance or a program must have made it.
+"""
+
+import re
+
+from rewind.redaction.forms import SHORTEST
+
+_DUMMY_WORDS = frozenset(
+    re.findall(
+        r"[a-z]+",
+        """
+        anthropic any anything api apikey auth bar basic bearer bogus change changeme default demo dev
+        development dummy empty example fake false foo for goes here ignored insert invalid irrelevant key
+        lm lmstudio local localhost me mock my na needed nil no nokey none not nothing null ollama openai or
+        password pk placeholder pw redacted replace required sample secret set sk some string studio test
+        testing tests this todo token true undefined unset unused used value vllm with x xxx your
+        """,
+    )
+)
+_NUMBER = re.compile(r"[-+0-9.,_:eE]+")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|~$")
+_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+def is_searchable(value: str) -> bool:
+    """Whether this value may be searched for in bodies at all."""
+    if len(value) < SHORTEST or len(set(value)) < 4 or _NUMBER.fullmatch(value):
+        return False
+    if value.isalpha() and value.isascii() and len(value) < 16 and (value[1:].islower() or value.isupper()):
+        return False
+    return not is_dummy(value)
+
+
+def is_dummy(value: str) -> bool:
+    """What stands where a key is asked for and none is needed; or our own placeholder."""
+    if value.startswith("REDACTED"):
+        return True
+    words = [word for word in _SEPARATOR.split(value.lower()) if word]
+    return all(word in _DUMMY_WORDS or len(set(word)) == 1 or _counts(word) for word in words)
+
+
+def _counts(word: str) -> bool:
+    """``123``, ``1234`` and the like."""
+    return "1234567890".startswith(word)
+
+
+def looks_random(value: str) -> bool:
+    """Whether chance or a program made this value, and not a person who named something."""
+    if not is_searchable(value) or any(sign.isspace() for sign in value) or _URL.match(value):
+        return False
+    parts = _SEPARATOR.split(value)
+    if _PATH.match(value) and not any(len(part) >= 16 and _mixed(part) for part in parts):
+        return False
+    if sum(len(part) for part in parts if _mixed(part)) >= 10:
+        return True
+    # Twelve letters that change case in the middle again and again, or very many letters, are no word either.
+    return any(
+        len(part) >= 12 and part.isalpha() and len(_WORDS.findall(part)) >= len(part) / 3 for part in parts
+    ) or any(len(part) > 24 for part in parts)
+
+
+def _mixed(part: str) -> bool:
+    return any(sign.isdigit() for sign in part) and any(sign.isalpha() for sign in part)
+
+
+def is_location(value: str) -> bool:
+    """A path, or a URL: it says where something is. A URL's password is looked at apart."""
+    return bool(_URL.match(value)) or (bool(_PATH.match(value)) and not looks_random(value))

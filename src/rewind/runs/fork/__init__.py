@@ -1,0 +1,1 @@
+"""Run a recorded command again and go live at one step."""

@@ -1,0 +1,279 @@
+"""All that can be known of a fork before it runs: whether its edits fit, what is reused, what it may cost."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rewind.edit.apply import answer_for, edited
+from rewind.edit.body import opened
+from rewind.edit.grammar import Edit, From, SetModel, SetResponse, SetToolResult, Taken, resolve
+from rewind.edit.grammar import Literal as Written
+from rewind.edit.signing import refuse_signed
+from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
+from rewind.gateway.options import UpstreamOptions
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.ids import SessionId
+from rewind.model.session import Lineage, Recording, Session
+from rewind.model.step import Step, StepKind
+from rewind.pricing.spending import Pricing, Spending, cost_of, spending
+from rewind.providers.catalogue import identify
+from rewind.runs.fork.budget import Purse
+from rewind.runs.fork.inherited_edits import Inherited, inherited
+from rewind.runs.fork.manual_edits import AsSent, ByHand
+from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
+from rewind.runs.imported_command import refuse_traces
+from rewind.runs.rerun import answers, request_of
+from rewind.store.journal.reader import SessionReader
+from rewind.store.library import Library, step_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkOptions:
+    """Where to fork, what to change, and how to run."""
+
+    session: Session
+    step: int
+    home: Path
+    edits: tuple[Edit, ...] = ()
+    by_hand: ByHand | None = None
+    command: tuple[str, ...] | None = None
+    """In place of the recorded one."""
+    name: str | None = None
+    on_miss: Literal["refuse", "live"] = "refuse"
+    allow_drift: bool = False
+    """A changed request in the place of a recorded one is taken for it."""
+    port: int = 0
+    upstream: UpstreamOptions = UpstreamOptions()
+    ignore: tuple[str, ...] = ()
+    pricing: Pricing | None = None
+    """For telling what was spent."""
+    purse: Purse | None = None
+    """What may be spent; one may serve several forks."""
+    sample: int | None = None
+    stop_after: bool = False
+    """Once the step is answered, nothing more is, and the agent is ended."""
+    probe: bool = False
+    """It is run for an answer that Rewind itself wants to know: the session says so, and lists leave it out."""
+    quiet: bool = False
+    """What the agent prints is kept, not shown; and it reads nothing of ours."""
+    announce: Callable[[str], None] = lambda _sentence: None
+    """Told what a person should know before the agent starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkPlan:
+    """A fork that was looked at, and whose edits fit the recorded request."""
+
+    recording: Recording
+    step: Step
+    own: tuple[Edit, ...]
+    """What this fork changes."""
+    inherited: Inherited
+    """What earlier forks had changed."""
+    as_sent: AsSent | None
+    """What had gone out at this step, where an earlier fork had changed it by hand."""
+    made_up: dict[int, HttpResponse]
+    """Prefix answers that no provider gave."""
+    names: dict[str, str]
+    """The tools of recorded calls, by id, where an edit is about a tool."""
+    lineage: Lineage
+    remarks: tuple[str, ...]
+    """What a person should know before it runs."""
+    reused: tuple[Step, ...]
+    live: tuple[Step, ...]
+    """The recorded steps that will be asked anew, if the run goes the same way."""
+
+    @property
+    def session(self) -> SessionId:
+        return self.recording.session.id
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """All that is changed at the step, in order."""
+        return (*self.inherited.first, *self.own)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Edits of earlier forks that do not hold any more."""
+        return self.inherited.dropped
+
+    def models(self) -> Iterator[tuple[Step, str | None]]:
+        """The LLM calls that will go live, each with the model that will be asked."""
+        named: str | None = None
+        for edit in self.edits:
+            match edit:
+                case SetModel(Written(text)):
+                    named = text
+                case SetModel(Taken(value=value)):
+                    named = str(value)
+        for step in self.live:
+            if step.request.kind is StepKind.LLM_CALL:
+                swapped = named is not None and step.request.model == self.step.request.model
+                yield step, named if swapped else step.request.model
+
+    def estimate(self, pricing: Pricing) -> Spending:
+        """What the live steps cost when they were recorded, by today's prices and the models that will be asked."""
+        priced = []
+        for step, model in self.models():
+            if step.response is None:
+                continue
+            # What came from a tape then is asked now.
+            response = replace(step.response, tape=None)
+            reading = response.reading
+            if model != step.request.model:
+                reading = replace(reading, model=model)
+            asked = Step(request=replace(step.request, model=model), response=response)
+            priced.append((asked, reading, cost_of(pricing, asked, reading)))
+        return spending(priced)
+
+
+def plan_fork(options: ForkOptions) -> ForkPlan:
+    """Look at it, and run nothing. Raises RewindError where it cannot be done."""
+    with Library(options.home).open(options.session) as reader:
+        return planned(options, reader)
+
+
+def body_to_edit(options: ForkOptions) -> Any:
+    """The body of the step's request as JSON, with the other edits made, for an editor. Raises CannotEdit."""
+    with Library(options.home).open(options.session) as reader:
+        plan = planned(options, reader)
+        _check(plan.step, plan.own, by_hand=True)
+        request = request_of(reader, plan.step)
+        refuse_signed(request)
+        return opened(edited(request, plan.own, names=plan.names)).document
+
+
+def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
+    """The same, for a session that is open already."""
+    recording = reader.recording()
+    refuse_traces(recording, "fork")
+    step = step_in(recording, options.step)
+    library = Library(options.home)
+    own = tuple(_resolved(edit, library) for edit in options.edits)
+    _check(step, own, by_hand=options.by_hand is not None)
+    refuse_placeholders(own)
+    if options.by_hand is not None:
+        options.by_hand.check()
+    by_index = {one.index: one for one in recording.steps}
+    legacy = inherited(
+        recording,
+        step,
+        own,
+        resolve=lambda edit: _resolved(edit, library),
+        request_at=lambda index: request_of(reader, by_index[index]),
+    )
+    request = request_of(reader, step)
+    of_tools = _any(SetToolResult, own, legacy.first, *(one.edits for one in legacy.earlier))
+    names = _tools(recording, reader) if of_tools else {}
+    _try(request, own, names)
+    as_sent = AsSent(opened(request).document) if legacy.by_hand else None
+    if as_sent is not None:
+        _check_as_sent(as_sent, recording, legacy.first, library)
+    substituted = _any(SetResponse, own)
+    answer_of = answers(reader)
+    made_up = {index: answer_of(by_index[index]) for index in legacy.made_up}
+    return ForkPlan(
+        recording=recording,
+        step=step,
+        own=own,
+        inherited=legacy,
+        as_sent=as_sent,
+        made_up={index: answer for index, answer in made_up.items() if answer is not None},
+        names=names,
+        lineage=Lineage(
+            session=recording.session.id,
+            step=step.index,
+            key=step.request.agents_key,
+            edits=tuple(edit.written for edit in own),
+            by_hand=options.by_hand is not None,
+            earlier=legacy.kept,
+            sample=options.sample,
+            probe=options.probe,
+        ),
+        remarks=tuple(_remarks(request, own)),
+        reused=tuple(one for one in recording.steps if one.index < step.index and one.response is not None),
+        live=tuple(one for one in recording.steps if one.index >= step.index + substituted),
+    )
+
+
+def _resolved(edit: Edit, library: Library) -> Edit:
+    """The edit with its value at hand; a session that it names by prefix or name is named by its id from now on."""
+    if isinstance(edit.value, From):
+        edit = replace(edit, value=From(library.find(edit.value.session).address, edit.value.step))
+
+    def look_up(ref: str, index: int) -> tuple[HttpRequest, HttpResponse | None]:
+        with library.open(library.find(ref)) as other:
+            step = step_in(other.recording(), index)
+            return request_of(other, step), answers(other)(step)
+
+    return resolve(edit, look_up)
+
+
+def _check(step: Step, edits: Sequence[Edit], *, by_hand: bool) -> None:
+    """Raises UsageError for what cannot be asked of such a step."""
+    responses = [edit for edit in edits if isinstance(edit, SetResponse)]
+    others = [edit for edit in edits if not isinstance(edit, SetResponse)]
+    if len(responses) > 1:
+        raise UsageError("response= is given more than once: a step has one answer.")
+    if responses and by_hand:
+        raise UsageError("response= sends nothing, so there is nothing for --edit to change: one of them.")
+    if step.request.kind is not StepKind.LLM_CALL and (others or by_hand):
+        raise CannotEdit(
+            f"Step {step.index} is no LLM call ({step.request.head.method} {step.request.head.host}): "
+            "its request cannot be edited, only its answer.",
+            hint="--set response=TEXT",
+        )
+
+
+def _try(request: HttpRequest, edits: Sequence[Edit], names: Mapping[str, str]) -> None:
+    """Raises CannotEdit where the recorded request cannot be changed so: before anything runs."""
+    edited(request, edits, names=names)
+    for edit in edits:
+        if isinstance(edit, SetResponse):
+            answer_for(request, edit)
+
+
+def _check_as_sent(as_sent: AsSent, recording: Recording, first: Sequence[Edit], library: Library) -> None:
+    """Raises CannotEdit where a secret that was written by hand is lost, as far as that shows before the run.
+
+    What the agent itself had sent is not recorded with the fork, but where that comes from, if it is still there.
+    """
+    origin = recording.session.start.forked_from
+    assert origin is not None, "only forks inherit"
+    if not origin.by_hand or not holds_placeholder(as_sent.document):
+        return
+    with suppress(SessionNotFound, DamagedStore), library.open(library.find(origin.session)) as before:
+        request = request_of(before, step_in(before.recording(), origin.step))
+        as_sent.check(edited(request, first))
+
+
+def _remarks(request: HttpRequest, own: Sequence[Edit]) -> Iterator[str]:
+    for edit in own:
+        if not isinstance(edit, SetResponse):
+            continue
+        if holds_placeholder(edit.value):
+            yield "The made-up answer holds REDACTED… in place of a secret, and the agent will be given that."
+        if history := identify(request.head).asked(request).history:
+            yield (
+                f"The provider keeps this conversation itself ({history}) and does not know the made-up answer: "
+                "later calls go on without it."
+            )
+
+
+def _any(kind: type, *groups: Sequence[Edit]) -> bool:
+    return any(isinstance(edit, kind) for edits in groups for edit in edits)
+
+
+def _tools(recording: Recording, reader: SessionReader) -> dict[str, str]:
+    """The tools that were asked for, by the ids of the calls."""
+    answer_of = answers(reader)
+    found: dict[str, str] = {}
+    for step in recording.steps:
+        response = answer_of(step) if step.request.kind is StepKind.LLM_CALL else None
+        if response is not None:
+            request = request_of(reader, step)
+            uses = identify(request.head).answered(request, response).tool_uses
+            found |= {use.id: use.name for use in uses if use.id}
+    return found

@@ -1,0 +1,114 @@
+"""What may be taken from a session that came from elsewhere, and what may not.
+
+Its words may be anybody's. So its command is shown and never run; and of the environment it remembers, only names that
+say what they are come near an agent: no file may set ``LD_PRELOAD``, and none may send a live call, with the user's
+own key, to an address that the file chose.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rewind.errors import UsageError
+from rewind.model.session import Recording, Session, SessionStart
+from rewind.providers.hosts import endpoints_from_environment
+from rewind.redaction.names import variable_kind
+from rewind.store.session_files import TRACE_ENDING
+from rewind.store.traces import SOURCE, is_from_a_trace
+
+_SHOWN = 300
+
+
+def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: str) -> tuple[str, ...]:
+    """The user's own command, or the recorded one where it was recorded here. Raises UsageError.
+
+    ``invocation`` is what was asked for, as ``replay run.rw``; for the hint.
+    """
+    _refuse_traces(session, invocation.partition(" ")[0])
+    if given:
+        return given
+    if not session.is_foreign:
+        return session.start.command
+    recorded = shlex.join(session.start.command)
+    if not recorded:
+        raise UsageError(
+            f"{session.ref} does not say which command to run.", hint=f"rewind {invocation} -- COMMAND"
+        )
+    shown = recorded if len(recorded) <= _SHOWN else f"{recorded[:_SHOWN]}…"
+    raise UsageError(
+        f"{session.ref} came in a file, so its command is shown and not run: {shown}",
+        hint=f"if you trust it, or with a command of your own: rewind {invocation} -- {shown}",
+    )
+
+
+def refuse_traces(recording: Recording, verb: str) -> None:
+    """Raises UsageError for a session whose steps were written down by a program, and never were on a wire."""
+    if is_from_a_trace(recording):
+        raise _no_wire(recording.session, verb)
+
+
+def command_hint(recording: Recording) -> str | None:
+    """What a hint says behind a command that runs the agent again; ``None`` where nothing can be run again."""
+    if is_from_a_trace(recording):
+        return None
+    return " -- COMMAND" if recording.session.is_foreign else ""
+
+
+def remembered_endpoints(session: Session, *, live: bool) -> dict[str, str]:
+    """``*_BASE_URL`` and the like as they were set; where calls go ``live``, nobody else's."""
+    if not session.is_foreign:
+        return dict(session.start.base_urls)
+    if live:
+        return {}
+    return {
+        name: value
+        for name, value in session.start.base_urls.items()
+        if endpoints_from_environment({name: value})
+    }
+
+
+def remembered_key_variables(session: Session) -> tuple[str, ...]:
+    """The names of variables that held credentials."""
+    names = session.start.key_variables
+    if not session.is_foreign:
+        return names
+    return tuple(name for name in names if variable_kind(name) is not None)
+
+
+def begun_here(session: Session) -> SessionStart:
+    """What a run of ours takes over from the session it runs again; a stranger's addresses do not become ours."""
+    return replace(
+        session.start,
+        base_urls=remembered_endpoints(session, live=True),
+        key_variables=remembered_key_variables(session),
+        imported=False,
+    )
+
+
+def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | None:
+    """A sentence on addresses that the file names and a live run does not follow."""
+    if not session.is_foreign:
+        return None
+    others = {name: url for name, url in session.start.base_urls.items() if environ.get(name) != url}
+    if not others:
+        return None
+    told = ", ".join(f"{name}={url}" for name, url in sorted(others.items()))
+    setting = " ".join(f"{name}={shlex.quote(url)}" for name, url in sorted(others.items()))
+    return (
+        f"{session.ref} was recorded with {told}. That is not followed, as calls go live with your key; so steps that "
+        f"went there may miss. If you trust the address, set it yourself: {setting} rewind …"
+    )
+
+
+def _refuse_traces(session: Session, verb: str) -> None:
+    is_file = session.file is not None and session.file.endswith(TRACE_ENDING)
+    if is_file or (session.start.imported and session.start.tags.get("source") == SOURCE):
+        raise _no_wire(session, verb)
+
+
+def _no_wire(session: Session, verb: str) -> UsageError:
+    doing = {"replay": "replayed", "fork": "forked", "bisect": "run again"}.get(verb, "run again")
+    return UsageError(
+        f"{session.ref} is a trace: it tells what was said, not what was on the wire, so it cannot be {doing}.",
+        hint=f"rewind inspect {session.ref}, or rewind messages {session.ref} to go on from any step of it",
+    )

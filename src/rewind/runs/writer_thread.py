@@ -1,0 +1,65 @@
+"""The one thread that writes a session down, so that the gateway's thread never waits for the disk."""
+
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from queue import SimpleQueue
+from typing import Any
+
+from rewind.store.journal.writer import SessionWriter
+
+Told = Callable[[Any], object]
+LOOK_EVERY = 1.0
+"""Seconds after which whoever waits for the last word makes sure that it can still come."""
+
+
+class Pen:
+    """Writes in the order it is told to."""
+
+    def __init__(self, writer: SessionWriter) -> None:
+        self.writer = writer
+        self.failure: BaseException | None = None
+        """A bug of ours while writing; the run goes on, and says so at its end."""
+        self._work: SimpleQueue[tuple[Callable[[], Any], Told | None] | None] = SimpleQueue()
+        self._numbers = count(1)
+        self._closed = False
+        self._thread = threading.Thread(target=self._write, name="rewind-pen", daemon=True)
+        self._thread.start()
+
+    def next_index(self) -> int:
+        """Steps are numbered when their request arrives."""
+        return next(self._numbers)
+
+    def later(self, work: Callable[[], Any]) -> None:
+        """Have this written, without waiting."""
+        self._work.put((work, None))
+
+    def ask(self, work: Callable[[], Any], told: Told) -> None:
+        """Have this written, and be told its result (``None`` when it failed), on the pen's thread."""
+        if self._closed:
+            told(None)  # an exchange that outlived its run: nobody would ever tell it
+        else:
+            self._work.put((work, told))
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._closed = True
+        self._work.put(None)
+        while self._thread.is_alive() and not sys.is_finalizing():  # then it stands still for ever
+            self._thread.join(LOOK_EVERY)
+
+    def _write(self) -> None:
+        while (item := self._work.get()) is not None:
+            work, told = item
+            result = self._attempt(work)
+            if told is not None:
+                self._attempt(partial(told, result))
+
+    def _attempt(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  whatever it is: the agent goes on, and the run's end names it
+            self.failure = self.failure or error
+            return None

@@ -1,0 +1,135 @@
+"""The cassette: one session as text that can be read in a review, and checked to the last byte.
+
+A stream of JSON values. The first line, the manifest, says how much follows and carries the SHA-256 of every other
+byte. Then come the session, its steps and its end, and at last the small print. The format is in docs/formats.md.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.model.http import Headers, header
+from rewind.model.ids import BlobId
+from rewind.model.session import Recording, SessionEnd
+from rewind.model.step import Step
+from rewind.store.cassette.checks import Fields
+from rewind.store.cassette.contents import Telling
+from rewind.store.cassette.files import read_bounded, write_whole
+from rewind.store.cassette.layout import Layout
+from rewind.store.cassette.parsing import is_light, most_joined
+from rewind.store.cassette.reading import read_cassette
+from rewind.store.cassette.records import (
+    MOST_STEPS,
+    OF_THE_SESSION,
+    answer_record,
+    answer_small_print,
+    end_record,
+    request_record,
+    request_small_print,
+    session_record,
+    step_record,
+    surroundings_record,
+    times_of,
+)
+from rewind.store.cassette.sealing import MOST_TEXT, Manifest, packed, seal
+from rewind.store.journal.writer import STREAMS
+from rewind.store.portable import Portable
+
+__all__ = ["read_cassette", "read_cassette_file", "write_cassette", "write_cassette_file"]
+
+
+def write_cassette(recording: Recording, blob: Callable[[BlobId], bytes]) -> bytes:
+    """The session as text. The same session gives the same bytes. Raises EnvironmentProblem if it is too large."""
+    if len(recording.steps) > MOST_STEPS:
+        raise EnvironmentProblem(
+            f"The session has {len(recording.steps):,} steps; a cassette takes {MOST_STEPS:,}.",
+            hint=f"Export some of them: rewind export {recording.session.id} --steps 1..{MOST_STEPS}",
+        )
+    start, end = recording.session.start, recording.session.end
+    layout, telling = Layout(), Telling(blob)
+    layout.add(session_record(start))
+    if recording.surroundings is not None:
+        layout.add(surroundings_record(recording.surroundings))
+    small_print: list[Fields] = [{"small_print": OF_THE_SESSION, "started": start.started}]
+    for step in recording.steps:
+        record, small = _told_step(step, telling)
+        layout.add(record)
+        small_print.append(small)
+    if end is not None:
+        record, small = _told_end(end, telling)
+        layout.add({"end": record})
+        small_print[0] |= small
+    small_print[0]["rewind_version"] = start.rewind_version
+    for small in small_print:
+        layout.add(small)
+    data = seal(layout.text(), Manifest(steps=len(recording.steps), size=telling.size))
+    if layout.joined > most_joined(len(data)):
+        raise _too_large("its texts repeat each other, and take too much memory when they are put together")
+    if not is_light(data):
+        _check_readable(data)
+    return data
+
+
+def _check_readable(data: bytes) -> None:
+    """Whether a large one is too much for a reader is only known by reading it."""
+    try:
+        read_cassette(data, file="The cassette")
+    except BadCassette as problem:
+        raise _too_large(problem.message) from problem
+
+
+def _too_large(why: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"The session is too large for a cassette: {why}",
+        hint="Export some of its steps: rewind export ID --steps 1..100",
+    )
+
+
+def _told_step(step: Step, telling: Telling) -> tuple[Fields, Fields]:
+    request, response, index = step.request, step.response, step.index
+    asked = request_record(request)
+    body, small_body = telling.body(f"request {index}", request.body, _coding(request.head.headers))
+    if body:
+        asked["body"] = body
+    record = step_record(request) | {"request": asked}
+    small: Fields = {"small_print": index, **request_small_print(request)}
+    if small_body:
+        small["request"] = small_body
+    if response is not None:
+        answered = answer_record(response)
+        coding = _coding(response.head.headers) if response.head else None
+        body, small_body = telling.body(f"answer {index}", response.body, coding)
+        if body:
+            answered["body"] = body
+        record["answer"] = answered
+        small["answer"] = answer_small_print(index, response) | small_body
+        small["times"] = times_of(response)
+    return record, small
+
+
+def _told_end(end: SessionEnd, telling: Telling) -> tuple[Fields, Fields]:
+    record = end_record(end)
+    small: Fields = {"ended": end.ended}
+    for stream in STREAMS:
+        blob: BlobId | None = getattr(end, stream)
+        if blob is not None:
+            record[stream], small[stream] = telling.body(stream, blob, None)
+    return record, small
+
+
+def _coding(headers: Headers) -> str | None:
+    return header(headers, "content-encoding") or None
+
+
+def read_cassette_file(path: Path) -> Portable:
+    """The session in that file, packed or not. Raises BadCassette."""
+    return read_cassette(read_bounded(path, MOST_TEXT), file=str(path))
+
+
+def write_cassette_file(path: Path, data: bytes) -> None:
+    """Whole or not at all; packed if the name says so. Raises EnvironmentProblem."""
+    if path.name.endswith(".zst"):
+        text, data = data, packed(data)
+        if most_joined(len(data)) < most_joined(len(text)):
+            _check_readable(data)
+    write_whole(path, data)

@@ -1,0 +1,1 @@
+"""DuckDB over all journals, for questions that cross sessions."""

@@ -1,0 +1,243 @@
+"""Brings into the catalog what the journals have that it has not.
+
+New sessions come through temporary files that DuckDB reads in one go; thousands of small files would take it
+minutes. It reads one batch while Python prices the batch before and copies the next. A session that has grown is
+read anew, so that its rows are always those of one look at its journal.
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from rewind.pricing.spending import Pricing
+from rewind.store.catalog.costs import COSTS, PRICEABLE, cost_lines
+from rewind.store.catalog.rows import LINE, SESSION, Copier, folder_names, journal_size
+from rewind.store.derived import Columns, Row, as_sql_path
+from rewind.store.files import make_private_folder, open_private
+
+_BATCH = 32 * 1024 * 1024
+"""Bytes of journals that are brought in at once."""
+_SESSIONS_AT_ONCE = 1000
+
+Progress = Callable[[int, int], None]
+"""Told how many sessions are read, of how many."""
+
+
+class FingerprintedPricing(Pricing, Protocol):
+    """Prices that can be told from others: :class:`rewind.pricing.prices.Prices`."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Journals copied for DuckDB."""
+
+    lines: Path
+    sessions: Path
+    first: int
+    """The number of its first session."""
+    last: int
+
+
+def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Progress) -> None:
+    """All of it or nothing: a catalog never knows half a catch-up. Without prices, costs wait for the next one."""
+    fresh, gone = _changes(db, home / "sessions")
+    stale = prices is not None and _is_priced_otherwise(db, prices.fingerprint)
+    if not (fresh or gone or stale):
+        return
+    with _scratch(home) as scratch:
+        costs = scratch / "costs"
+        db.execute("BEGIN")
+        for table in ("sessions", "steps") if gone else ():
+            db.execute(f"DELETE FROM {table} WHERE nr IN (SELECT unnest(?))", [gone])  # noqa: S608
+        with _new_file(costs) as file:
+            if prices is not None and stale:
+                for calls in _to_price_again(db, prices.fingerprint):
+                    file.writelines(cost_lines(prices, calls))
+            for calls in _brought_in(db, _copied(db, home, scratch, fresh, progress)):
+                if prices is not None:
+                    file.writelines(cost_lines(prices, calls))
+        if prices is not None:
+            _set_costs(db, costs, prices.fingerprint)
+        db.execute("COMMIT")
+
+
+def _changes(db: Any, sessions: Path) -> tuple[list[str], list[int]]:
+    """The folders to be read, oldest first, and the numbers of the sessions to be forgotten."""
+    # Who has ended writes no more, so their journals need not even be looked at.
+    query = "SELECT folder, nr, CASE WHEN last IS NULL THEN size END FROM sessions"
+    known = {folder: (nr, size) for folder, nr, size in db.execute(query).fetchall()}
+    there = folder_names(sessions)
+    fresh = []
+    for folder in there:
+        _, size = known.get(folder, (0, -1))
+        if size is not None and size != journal_size(sessions, folder):
+            fresh.append(folder)
+    left = (known.keys() - set(there)) | (known.keys() & set(fresh))
+    return fresh, [known[folder][0] for folder in left]
+
+
+def _copied(db: Any, home: Path, scratch: Path, folders: list[str], progress: Progress) -> Iterator[_Batch]:
+    """The journals of those folders, in files for DuckDB."""
+    (number,) = db.execute("SELECT coalesce(max(nr), 0) FROM sessions").fetchone()
+    waiting = iter(enumerate(folders, number + 1))
+    done = 0
+    while done < len(folders):
+        first = number + 1 + done
+        batch = _Batch(scratch / f"lines-{first}", scratch / f"sessions-{first}", first, 0)
+        with (
+            _new_file(batch.lines) as lines,
+            _new_file(batch.sessions) as sessions,
+        ):
+            copier = Copier(lines)
+            for nr, folder in waiting:
+                progress(done, len(folders))
+                done += 1
+                if (row := copier.copy(home / "sessions" / folder, nr)) is not None:
+                    sessions.write(json.dumps(row).encode() + b"\n")
+                if copier.copied >= _BATCH:
+                    break
+        yield replace(batch, last=number + done)
+    progress(done, len(folders))
+
+
+def _brought_in(db: Any, batches: Iterator[_Batch]) -> Iterator[list[Row]]:
+    """The calls of each batch that may have a price, as :data:`PRICEABLE` has them."""
+    from concurrent.futures import Future, ThreadPoolExecutor  # lazily: mostly there is nothing new
+
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        under_way: Future[list[Row]] | None = None
+        for batch in batches:
+            calls = under_way.result() if under_way is not None else []
+            under_way = aside.submit(_insert, db, batch)
+            yield calls
+        if under_way is not None:
+            yield under_way.result()
+
+
+def _insert(db: Any, batch: _Batch) -> list[Row]:
+    """Names in these queries are ours, not recorded ones."""
+    session = ", ".join(f'"{name}"' for name in SESSION)
+    told = ", ".join(f'any_value("{name}") AS "{name}"' for name in _TOLD)
+    for statement in (
+        f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT * FROM {_reading(batch.sessions, SESSION | _RUN)}",  # noqa: S608
+        f"INSERT INTO sessions SELECT {session} FROM arrived",  # noqa: S608
+        # The two lines of a step meet by its number. Few of their fields have the same name.
+        f"""
+        CREATE OR REPLACE TEMP TABLE paired AS
+        SELECT run, step, {told},
+            any_value(ts) FILTER (kind = 'request' AND abs(ts) < 1e12) AS ts,
+            any_value(model) FILTER (kind = 'request') AS asked,
+            any_value(model) FILTER (kind <> 'request') AS answered,
+            CASE WHEN count_if(kind <> 'request') > 0 THEN coalesce(any_value(ending), 'complete') END AS ending,
+            any_value(ms) FILTER (abs(ms) < 1e12) AS ms,
+            any_value(first_ms) FILTER (abs(first_ms) < 1e12) AS first_ms,
+            count(tape) > 0 AS replayed
+        FROM {_reading(batch.lines, LINE)}
+        WHERE kind IN ('request', 'step', 'cut') AND step IS NOT NULL
+        GROUP BY run, step
+        HAVING count_if(kind = 'request') > 0
+        """,  # noqa: S608
+        # The rule of conversation/retries.py: the last word on the same request was a failure. Few are asked twice.
+        """
+        CREATE OR REPLACE TEMP TABLE retried AS
+        WITH attempts AS (
+            SELECT run, step, key, coalesce(paired.ts, 0.0) AS began, began + ms / 1000 AS ended,
+                ending = 'complete' AND error IS NULL AND coalesce(status < 400, true) AS good
+            FROM paired SEMI JOIN (SELECT run, key FROM paired GROUP BY ALL HAVING count(*) > 1) USING (run, key)
+        )
+        SELECT attempt.run, attempt.step
+        FROM attempts AS attempt ASOF JOIN (
+            SELECT run, key, ended, arg_max(good, step) AS good FROM attempts GROUP BY run, key, ended
+        ) AS word ON attempt.run = word.run AND attempt.key = word.key AND attempt.began > word.ended
+        WHERE NOT word.good
+        """,
+        """
+        INSERT INTO steps BY NAME
+        SELECT paired.* EXCLUDE (run, key, asked, answered), arrived.nr,
+            coalesce(answered, paired.asked) AS model,
+            nullif(paired.asked, model) AS asked,
+            CASE WHEN abs(ts) < 1e11 THEN make_timestamp(CAST(ts * 1e6 AS BIGINT))::DATE END AS day,
+            coalesce(status >= 400, false) OR error IS NOT NULL AS failed,
+            retried.step IS NOT NULL AS retry,
+            CASE WHEN replayed THEN 0.0 END AS cost
+        FROM paired JOIN arrived USING (run)
+            LEFT JOIN retried ON retried.run = paired.run AND retried.step = paired.step
+        ORDER BY nr, paired.step
+        """,
+    ):
+        db.execute(statement)
+    batch.lines.unlink()
+    return _calls(db, "nr BETWEEN ? AND ?", [batch.first, batch.last])
+
+
+_RUN = {"run": "VARCHAR"}
+"""By what the lines of a session are known; see :class:`Copier`."""
+_TOLD = (
+    "type", "provider", "host", "target", "thread", "key", "status", "error", "tokens_in", "tokens_out",
+    "cache_read", "cache_write", "reasoning", "tier", "usage",
+)  # fmt: skip
+
+
+def _is_priced_otherwise(db: Any, fingerprint: str) -> bool:
+    query = "SELECT count(*) FROM sessions WHERE prices IS DISTINCT FROM ?"
+    return bool(db.execute(query, [fingerprint]).fetchone()[0])
+
+
+def _to_price_again(db: Any, fingerprint: str) -> Iterator[list[Row]]:
+    """The calls whose cost is by other prices than these, or by none yet."""
+    others = "nr IN (SELECT nr FROM sessions WHERE prices IS DISTINCT FROM ?)"
+    db.execute(f"UPDATE steps SET cost = NULL WHERE NOT replayed AND {others}", [fingerprint])  # noqa: S608
+    (last,) = db.execute("SELECT coalesce(max(nr), 0) FROM sessions").fetchone()
+    for first in range(1, last + 1, _SESSIONS_AT_ONCE):
+        numbers = [first, first + _SESSIONS_AT_ONCE - 1]
+        yield _calls(db, f"nr BETWEEN ? AND ? AND {others}", [*numbers, fingerprint])
+
+
+def _calls(db: Any, chosen: str, values: list[object]) -> list[Row]:
+    calls: list[Row] = db.execute(PRICEABLE.format(chosen=chosen), values).fetchall()
+    return calls
+
+
+def _set_costs(db: Any, costs: Path, fingerprint: str) -> None:
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COSTS.items())
+    db.execute(
+        "UPDATE steps SET cost = told.cost FROM "  # noqa: S608
+        f"read_csv('{as_sql_path(costs)}', header = false, auto_detect = false, columns = {{{columns}}}) AS told "
+        "WHERE steps.nr = told.nr AND steps.step = told.step"
+    )
+    db.execute("UPDATE sessions SET prices = $1 WHERE prices IS DISTINCT FROM $1", [fingerprint])
+
+
+def _reading(path: Path, columns: Columns) -> str:
+    """A value that does not fit its column is nothing there; what is no line of ours is a row of nothing."""
+    listed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
+    return (
+        f"read_json('{as_sql_path(path)}', format = 'newline_delimited', ignore_errors = true, "
+        f"columns = {{{listed}}})"
+    )
+
+
+def _new_file(path: Path) -> BinaryIO:
+    return os.fdopen(open_private(path, os.O_WRONLY), "wb")
+
+
+@contextmanager
+def _scratch(home: Path) -> Iterator[Path]:
+    """A private folder that is gone afterwards."""
+    for left_behind in home.glob(".catalog-*"):  # by a process that was killed; now the lock is ours
+        shutil.rmtree(left_behind, ignore_errors=True)
+    folder = home / f".catalog-{secrets.token_hex(8)}"
+    make_private_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,218 @@
+"""Journals on their way into the catalog.
+
+DuckDB reads the lines itself, many sessions in one temporary file; Python only checks each line's checksum. A journal
+in which anything is unusual goes line by line instead, each value made to fit, so that no recorded text can make the
+catalog fail or lose the rest.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rewind.model.program import program_of
+from rewind.store.files import open_to_read, read_at
+from rewind.store.journal.counting import is_sound, trimmed
+from rewind.store.journal.format import BadLine, Fields, unseal
+from rewind.store.journal.reader import end_in, start_in
+from rewind.store.journal.writer import FOLDER
+
+SESSION = {
+    "nr": "INTEGER",  # names the session in the table of steps; another one each time it is read
+    "folder": "VARCHAR",
+    "id": "VARCHAR",
+    "name": "VARCHAR",
+    "started": "DOUBLE",
+    "program": "VARCHAR",
+    "tags": "MAP(VARCHAR, VARCHAR)",
+    "replay_of": "VARCHAR",
+    "ended": "DOUBLE",
+    "exit_code": "BIGINT",
+    "broken": "BOOLEAN",
+    "first": "VARCHAR",  # the journal's first line and its end line, as they stand there
+    "last": "VARCHAR",
+    "size": "BIGINT",
+    "prices": "VARCHAR",  # by whose fingerprint the costs of its steps are
+}
+STEP = {
+    "nr": "INTEGER",
+    "step": "BIGINT",
+    "ts": "DOUBLE",
+    "day": "DATE",
+    "type": "VARCHAR",
+    "provider": "VARCHAR",
+    "host": "VARCHAR",
+    "target": "VARCHAR",
+    "asked": "VARCHAR",  # the model that was asked for, where the answer names another one
+    "model": "VARCHAR",
+    "thread": "BIGINT",
+    "status": "BIGINT",
+    "ending": "VARCHAR",
+    "error": "VARCHAR",
+    "ms": "DOUBLE",
+    "first_ms": "DOUBLE",
+    "tokens_in": "BIGINT",
+    "tokens_out": "BIGINT",
+    "cache_read": "BIGINT",
+    "cache_write": "BIGINT",
+    "reasoning": "BIGINT",
+    "tier": "VARCHAR",
+    "usage": "VARCHAR",
+    "replayed": "BOOLEAN",
+    "failed": "BOOLEAN",
+    "retry": "BOOLEAN",
+    "cost": "DOUBLE",
+}
+LINE = {
+    "kind": "VARCHAR",
+    "ts": "DOUBLE",
+    "run": "VARCHAR",
+    "step": "BIGINT",
+    "type": "VARCHAR",
+    "provider": "VARCHAR",
+    "model": "VARCHAR",
+    "host": "VARCHAR",
+    "target": "VARCHAR",
+    "key": "VARCHAR",
+    "thread": "BIGINT",
+    "status": "BIGINT",
+    "tokens_in": "BIGINT",
+    "tokens_out": "BIGINT",
+    "cache_read": "BIGINT",
+    "cache_write": "BIGINT",
+    "reasoning": "BIGINT",
+    "tier": "VARCHAR",
+    "usage": "VARCHAR",
+    "ms": "DOUBLE",
+    "first_ms": "DOUBLE",
+    "ending": "VARCHAR",
+    "error": "VARCHAR",
+    "tape": "BIGINT",
+}
+"""What is read of a line, and as what."""
+
+_LONGEST_LINE = 4 * 1024 * 1024
+_BEYOND = 2**63
+_HALF_PAIR = b"\\ud"
+"""How half a surrogate pair begins; DuckDB takes no line with one."""
+
+
+def folder_names(sessions: Path) -> list[str]:
+    """The folders of all sessions, oldest first."""
+    try:
+        with os.scandir(sessions) as entries:
+            return sorted(entry.name for entry in entries if FOLDER.fullmatch(entry.name))
+    except FileNotFoundError:
+        return []
+
+
+def journal_size(sessions: Path, folder: str) -> int | None:
+    """``None`` when it is gone meanwhile: it is not a session any more."""
+    try:
+        return os.lstat(f"{sessions}/{folder}/journal.jsonl").st_size
+    except OSError:
+        return None
+
+
+def journal_sizes(sessions: Path) -> dict[str, int]:
+    sizes = ((folder, journal_size(sessions, folder)) for folder in folder_names(sessions))
+    return {folder: size for folder, size in sizes if size is not None}
+
+
+@dataclass(slots=True)
+class Copier:
+    """Copies journals into a file for DuckDB, and gives a row for each session."""
+
+    lines: BinaryIO
+    copied: int = 0
+    """Bytes, to know when there is enough for one go."""
+    _runs: set[str] = field(default_factory=set)
+
+    def copy(self, folder: Path, nr: int) -> Fields | None:
+        """The session's row; ``None`` when it is gone meanwhile."""
+        try:
+            fd = open_to_read(folder / "journal.jsonl")
+        except OSError:  # the next catch-up forgets it
+            return None
+        try:
+            data = read_at(fd, os.fstat(fd).st_size, 0)
+        finally:
+            os.close(fd)
+        *lines, _torn = data.split(b"\n")
+        run, first = folder.name[-8:], lines[0] if lines else b""
+        if run not in self._runs and (usual := _usual(data, lines, run)) is not None:
+            self._runs.add(run)
+            self.copied += self.lines.write(b"}\n".join([*usual, b""]))
+        else:
+            run, lines = f"#{nr}", [line for line in lines if is_sound(line)]
+            self.copied += sum(self.lines.write(row) for row in _careful(lines, run))
+        last = lines[-1] if lines else b""
+        return {"nr": nr, "run": run, "size": len(data), **_session_row(folder.name, first, last)}
+
+
+def _usual(data: bytes, lines: list[bytes], run: str) -> list[bytes] | None:
+    """The lines, trimmed, if DuckDB can have them all: sound, of that session, nothing it would choke on."""
+    if b"\\" in data and _HALF_PAIR in data:
+        return None
+    if len(data) > _LONGEST_LINE and max(map(len, lines), default=0) > _LONGEST_LINE:
+        return None
+    return trimmed(lines, b'"run":"%b"' % run.encode())
+
+
+def _careful(lines: list[bytes], run: str) -> Iterator[bytes]:
+    """The lines again with what DuckDB reads of them, each value made to fit its column."""
+    for line in lines:
+        with suppress(BadLine):  # `verify` names it; a catalog of the rest is still of use
+            fields = {**unseal(line), "run": run}
+            row = {name: _fitting(fields.get(name), sql) for name, sql in LINE.items()}
+            yield (
+                json.dumps({name: value for name, value in row.items() if value is not None}).encode() + b"\n"
+            )
+
+
+def _session_row(folder: str, first: bytes, last: bytes) -> Fields:
+    """From the first line, and the last one that is sound."""
+    start, end = start_in(first, folder), end_in(last)
+    row: Fields = {
+        "folder": folder,
+        "id": start.id,
+        "name": start.name,
+        "started": start.started,
+        "program": program_of(start.command),
+        "replay_of": start.replay_of,
+        "first": first.decode(errors="replace"),
+    }
+    if end is not None:
+        row |= {
+            "ended": end.ended,
+            "exit_code": end.exit_code,
+            "broken": end.broken is not None,
+            "last": last.decode(errors="replace"),
+        }
+    tags = start.tags if isinstance(start.tags, dict) else {}
+    return {
+        **{name: _fitting(value, SESSION[name]) for name, value in row.items()},
+        "tags": {_plain(str(key)): _plain(str(value)) for key, value in tags.items()},
+    }
+
+
+def _fitting(value: Any, sql: str) -> str | int | float | bool | None:
+    """The value if its column can hold it. A nested value becomes its JSON."""
+    match sql:
+        case "VARCHAR":
+            if value is None or isinstance(value, str):
+                return None if value is None else _plain(value)
+            return json.dumps(value)
+        case "BOOLEAN":
+            return value if isinstance(value, bool) else None
+    if not isinstance(value, int | float) or not -_BEYOND < value < _BEYOND:
+        return None
+    return float(value) if sql == "DOUBLE" else int(value)
+
+
+def _plain(text: str) -> str:
+    """Without halves of surrogate pairs, which nobody can write."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,0 +1,294 @@
+"""Since when: the first session that had a value, and the last one before it that had the old value.
+
+Journals are searched as bytes, oldest first; a line is read and its checksum looked at only where the value stands.
+What Rewind itself did (replays, forks) is no evidence of when something changed in the world, and is left out.
+
+    first_seen(home, Mark(part=Part.SYSTEM, value=bad.system), old=good.system, until=bad_session)
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from rewind.conversation.sketch import NOTHING, Sketch, read_sketch
+from rewind.model.session import Session, SessionStart
+from rewind.model.surroundings import Surroundings
+from rewind.store.catalog.rows import folder_names
+from rewind.store.files import read_file
+from rewind.store.journal.format import BadLine, surroundings_in, unseal
+from rewind.store.journal.reader import peek, start_in
+from rewind.store.journal.writer import folder_time
+
+_RULE = str(Sketch()).partition(":")[0]
+_SKETCHED = b'"sketch":"%b:' % _RULE.encode()
+_LLM_CALL = b'"type":"llm_call"'
+_SURROUNDINGS = b'{"kind":"surroundings"'
+_REQUEST = (b'{"kind":"request"',)
+_ANSWER = (b'{"kind":"step"', b'{"kind":"cut"')
+
+Progress = Callable[[int, int], None]
+"""Told how many sessions are looked through, of how many."""
+
+
+class Part(StrEnum):
+    """What of a call has the value."""
+
+    SYSTEM = "system"
+    TOOLS = "tools"
+    SETTINGS = "settings"
+    MODEL = "model"
+    """The model that is asked for."""
+    SNAPSHOT = "snapshot"
+    """The model that answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A value that can be looked for."""
+
+    part: Part
+    value: str
+    """Of system, tools and settings the digest in the call's sketch (``-`` for none), of models the name."""
+    asked: str | None = None
+    """Of a snapshot: the name that was asked for, since others may have asked for the snapshot itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A call that had a value."""
+
+    session: Session
+    step: int
+    ts: float
+    """When it was asked; of a snapshot, when it had answered."""
+    surroundings: Surroundings | None
+    """What that session stood on, where it was looked up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen(Use):
+    """The first call of all that had the new value."""
+
+    last_without: Use | None
+    """The last call with the old value before it, in the session that began last of those that had one."""
+    before: int
+    """Sessions that had the old value before it."""
+    after: int
+    """Sessions in which the old value was first used after it: then nothing was simply replaced."""
+    unread: int
+    """Sessions before it that cannot tell, recorded by an older Rewind or damaged: it may have been there already."""
+
+
+class _Hit(NamedTuple):
+    folder: str
+    step: int
+    ts: float
+
+
+def first_seen(
+    home: Path,
+    new: Mark,
+    *,
+    old: str | None = None,
+    until: Session | None = None,
+    among: Callable[[SessionStart], bool] = lambda _start: True,
+    progress: Progress = lambda _done, _total: None,
+) -> Seen | None:
+    """Which session first had the value; ``None`` if none is known to have had it.
+
+    ``old`` is the value that was there before, of the same part. Sessions that began after ``until`` are not looked
+    at. ``among`` says which sessions count, for values that are not one agent's own, such as the name of a model.
+    """
+    sessions = home / "sessions"
+    folders = [name for name in folder_names(sessions) if until is None or name <= until.folder]
+    wanted = _Search(new)
+    former = None if old is None else _Search(replace(new, value=old))
+    first: _Hit | None = None
+    formers: list[_Hit] = []
+    unread = 0
+    for done, folder in enumerate(folders):
+        progress(done, len(folders))
+        # One that began earlier may have come to the value later, so the first hit is not yet the last word.
+        open_question = first is None or _began_by(folder, first.ts)
+        if not open_question and former is None:
+            break
+        data = _journal(sessions, folder)
+        hit, cannot_tell = wanted.first(data, folder) if open_question else (None, False)
+        was, _ = former.first(data, folder) if former is not None else (None, False)
+        if (hit or was or cannot_tell) and _counts(data, folder, among):
+            first = min(filter(None, (first, hit)), key=lambda one: one.ts, default=None)
+            unread += cannot_tell
+            formers += [was] if was is not None else []
+    progress(len(folders), len(folders))
+    use = None if first is None else _use(sessions, first)
+    if first is None or use is None:
+        return None
+    earlier = [hit for hit in formers if hit.ts < first.ts]
+    return Seen(
+        session=use.session,
+        step=use.step,
+        ts=use.ts,
+        surroundings=use.surroundings,
+        last_without=None if former is None else _last_use(sessions, earlier, former, first.ts),
+        before=len(earlier),
+        after=len(formers) - len(earlier),
+        unread=unread,
+    )
+
+
+class _Search:
+    """Finds the lines that have a mark."""
+
+    def __init__(self, mark: Mark) -> None:
+        self._mark = mark
+        self._kinds = _ANSWER if mark.part is Part.SNAPSHOT else _REQUEST
+        self._sketched = mark.part not in (Part.MODEL, Part.SNAPSHOT)
+        self._needle = _needle(mark)
+
+    def first(self, data: bytes, folder: str) -> tuple[_Hit | None, bool]:
+        """The first call that has it; and if none has, whether one may have had it all the same."""
+        damaged = False
+        for line in self._lines(data):
+            try:
+                hit = self._hit(data, folder, line)
+            except BadLine:
+                damaged = True
+            else:
+                if hit is not None:
+                    return hit, False
+        without = self._sketched and _SKETCHED not in data and _LLM_CALL in data
+        return None, damaged or without
+
+    def last(self, data: bytes, folder: str, before: float) -> _Hit | None:
+        """The last call before that moment that has it."""
+        needle = self._needle
+        pattern = re.compile(re.escape(needle)) if isinstance(needle, bytes) else needle
+        for at in reversed([found.start() for found in pattern.finditer(data)]):
+            line = _line_at(data, at)
+            with suppress(BadLine):
+                hit = self._hit(data, folder, line) if data.startswith(self._kinds, line.start) else None
+                if hit is not None and hit.ts < before:
+                    return hit
+        return None
+
+    def _lines(self, data: bytes) -> Iterator[slice]:
+        """Those of the right kind in which the needle stands, wherever in the line that is."""
+        at = _find(self._needle, data, 0)
+        while at >= 0:
+            line = _line_at(data, at)
+            if data.startswith(self._kinds, line.start):
+                yield line
+            at = _find(self._needle, data, line.stop)
+
+    def _hit(self, data: bytes, folder: str, line: slice) -> _Hit | None:
+        """``None`` where the needle stands for something else. Raises BadLine."""
+        fields = unseal(data[line])
+        step, ts = fields.get("step"), fields.get("ts")
+        if not isinstance(step, int) or not isinstance(ts, int | float) or not math.isfinite(ts):
+            return None
+        mark = self._mark
+        if self._sketched:
+            text = fields.get("sketch")
+            sketch = read_sketch(text) if isinstance(text, str) else None
+            has = sketch is not None and getattr(sketch, mark.part.value) == mark.value
+        else:
+            has = fields.get("model") == mark.value and (
+                mark.asked is None or _asked_for(data, line.start, step) == mark.asked
+            )
+        return _Hit(folder, step, ts) if has else None
+
+
+def _needle(mark: Mark) -> bytes | re.Pattern[bytes]:
+    """What a line with the mark has, and few others have. Plain bytes are found four times as fast."""
+    if mark.part in (Part.MODEL, Part.SNAPSHOT):
+        # Text is written as it is, except in a line with half a surrogate pair.
+        forms = {
+            json.dumps(mark.value, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)
+        }
+        either = sorted(b'"model":' + form for form in forms)
+        return either[0] if len(either) == 1 else re.compile(b"|".join(map(re.escape, either)))
+    if mark.part is Part.SYSTEM:
+        return _SKETCHED + b"%b:" % mark.value.encode()
+    if mark.value != NOTHING:
+        return b":%b:" % mark.value.encode()
+    return re.compile(re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.part is Part.TOOLS else 2))
+
+
+def _find(needle: bytes | re.Pattern[bytes], data: bytes, start: int) -> int:
+    if isinstance(needle, bytes):
+        return data.find(needle, start)
+    found = needle.search(data, start)
+    return -1 if found is None else found.start()
+
+
+def _line_at(data: bytes, at: int) -> slice:
+    end = data.find(b"\n", at)
+    return slice(data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data))
+
+
+def _asked_for(data: bytes, answer: int, step: int) -> str | None:
+    """The model that was asked for at that step: its request stands before its answer."""
+    at = answer
+    while (at := data.rfind(b'"step":%d,' % step, 0, at)) >= 0:
+        line = _line_at(data, at)
+        if data.startswith(_REQUEST, line.start):
+            with suppress(BadLine):
+                fields = unseal(data[line])
+                if fields.get("step") == step:
+                    model = fields.get("model")
+                    return model if isinstance(model, str) else None
+    return None
+
+
+def _journal(sessions: Path, folder: str) -> bytes:
+    try:
+        return read_file(sessions / folder / "journal.jsonl")
+    except OSError:  # gone meanwhile, or never a session
+        return b""
+
+
+def _counts(data: bytes, folder: str, among: Callable[[SessionStart], bool]) -> bool:
+    start = start_in(data[_line_at(data, 0)], folder)
+    by_rewind = start.replay_of is not None or start.forked_from is not None
+    return not by_rewind and among(start)
+
+
+def _use(sessions: Path, hit: _Hit) -> Use | None:
+    found = peek(sessions / hit.folder)
+    if found is None:
+        return None
+    told = _surroundings(_journal(sessions, hit.folder))
+    return Use(session=found[0], step=hit.step, ts=hit.ts, surroundings=told)
+
+
+def _last_use(sessions: Path, hits: list[_Hit], former: _Search, before: float) -> Use | None:
+    """In the session that began last, as long as it is still there."""
+    for hit in reversed(hits):
+        last = former.last(_journal(sessions, hit.folder), hit.folder, before)
+        if last is not None and (use := _use(sessions, last)) is not None:
+            return use
+    return None
+
+
+def _surroundings(data: bytes) -> Surroundings | None:
+    at = data.find(_SURROUNDINGS)
+    while at >= 0:
+        with suppress(BadLine):
+            return surroundings_in(unseal(data[_line_at(data, at)]))
+        at = data.find(_SURROUNDINGS, at + 1)
+    return None
+
+
+def _began_by(folder: str, ts: float) -> bool:
+    """Whether the session began before that moment."""
+    try:
+        moment = folder_time(ts)
+    except (ValueError, OverflowError, OSError):
+        return True  # a clock that was far off
+    return folder[: len(moment)] <= moment

@@ -1,0 +1,121 @@
+"""Sessions from files become sessions of the store: whole, or not at all."""
+
+import secrets
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rewind.errors import EnvironmentProblem
+from rewind.model.ids import SessionId
+from rewind.model.session import Recording
+from rewind.model.step import Step
+from rewind.store.catalog.totals import Totals
+from rewind.store.files import make_private_folder, prepare_home, reason
+from rewind.store.journal.format import Fields, end_fields, request_fields, response_fields, session_fields
+from rewind.store.journal.writer import STREAMS, SessionWriter
+from rewind.store.library import Library
+from rewind.store.portable import Portable, PortableReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A session that is in the store now."""
+
+    session_id: SessionId
+    new: bool
+    """False where it was there already."""
+
+
+def keep(home: Path, portable: Portable) -> Kept:
+    """Put the session into the store, marked as one that came in a file. Raises EnvironmentProblem."""
+    session = portable.session
+    if (there := _same_id(home, portable.recording)) is not None:
+        if there:
+            return Kept(session_id=session.id, new=False)
+        raise EnvironmentProblem(
+            f"Another session has the id {session.id} already, and it is not the same as this one.",
+            hint=f"rewind inspect {session.id}; every command also opens the file itself, without an import",
+        )
+    sessions = prepare_home(home)
+    aside = home / f".import-{secrets.token_hex(8)}"
+    try:
+        make_private_folder(aside)
+        folder = _written(aside, portable)
+        folder.rename(sessions / folder.name)
+    except OSError as error:
+        raise EnvironmentProblem(f"Cannot write a session to {sessions}: {reason(error)}.") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Kept(session_id=session.id, new=True)
+
+
+def _same_id(home: Path, recording: Recording) -> bool | None:
+    """Whether the session of that id in the store is this one; ``None`` where there is none."""
+    library = Library(home)
+    if recording.session.id not in library.ids():
+        return None
+    with library.open(library.find(recording.session.id)) as reader:
+        other = reader.recording()
+    return not other.damage and _content(other) == _content(recording)
+
+
+def _content(recording: Recording) -> tuple[object, ...]:
+    """All that a copy of it must have, as a journal has it. Bodies are named by their hashes."""
+    session = recording.session
+    end = None if session.end is None else end_fields(session.end, Totals(), 0)
+    return (
+        session_fields(replace(session.start, imported=True)),
+        recording.surroundings,
+        [_lines(step) for step in recording.steps],
+        end,
+    )
+
+
+def _lines(step: Step) -> tuple[Fields, Fields | None]:
+    answer = None if step.response is None else response_fields(step.index, 0.0, step.response, None)
+    return request_fields(step.request), answer
+
+
+class _RecordedTime:
+    """A clock that tells when things happened, not when they are copied."""
+
+    def __init__(self, now: float) -> None:
+        self.time = now
+
+    def now(self) -> float:
+        return self.time
+
+    def ticks(self) -> int:
+        return round(self.time * 1_000_000)
+
+
+def _written(home: Path, portable: Portable) -> Path:
+    """The folder of the session, in a store of its own."""
+    recording, reader = portable.recording, PortableReader(portable)
+    start, end = recording.session.start, recording.session.end
+    clock = _RecordedTime(start.started)
+    writer = SessionWriter.create(home, replace(start, imported=True), clock=clock)
+    try:
+        if recording.surroundings is not None:
+            writer.surroundings(recording.surroundings)
+        for step in recording.steps:
+            writer.request(step.request, reader.blob(step.request.body))
+            if (answer := step.response) is not None:
+                clock.time = step.request.ts + answer.ms / 1000
+                writer.response(step.index, answer, reader.blob(answer.body))
+        if end is not None:
+            for stream in STREAMS:
+                if (data := reader.output(stream)) is not None:
+                    writer.output(stream, data)
+            writer.end(
+                ended=end.ended,
+                exit_code=end.exit_code,
+                redactions=end.redactions,
+                remarks=end.remarks,
+                broken=end.broken,
+            )
+    finally:
+        writer.close()
+    if writer.broken is not None:
+        raise EnvironmentProblem(f"The session {start.id} could not be written: {writer.broken}.")
+    return writer.folder

@@ -1,0 +1,1 @@
+"""The journal: one append-only file of small JSON lines per session."""

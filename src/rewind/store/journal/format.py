@@ -1,0 +1,393 @@
+"""The journal: one append-only file of small JSON lines per session; the truth.
+
+Every line ends with the CRC-32 of what stands before it, so a damaged line is known and the others are still
+read. A last line without its newline is what a killed recorder leaves, and no damage. Unknown kinds and fields
+are skipped: the format only grows. Values become lines and lines become values in pure functions, side by side.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
+from rewind.model.ids import BlobId, MatchKey, SessionId
+from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart
+from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
+from rewind.model.surroundings import Surroundings
+from rewind.model.usage import Usage
+from rewind.store.catalog.totals import Totals, totals_fields, totals_from_fields
+
+Fields = dict[str, Any]
+
+_SEAL = re.compile(rb',"~":"([0-9a-f]{8})"\}')
+_SEAL_SIZE = len(b',"~":"00000000"}')
+USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
+"""Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
+_TEXT_SHOWN = 500
+_ERROR_SHOWN = 2000
+_LINE_START = b'{"kind":"'
+
+
+class BadLine(ValueError):
+    """A line that is not what was written; says why."""
+
+
+def stamped(fields: Fields, *, run: str, number: int) -> Fields:
+    """The fields as they stand in a line: what it is, when, whose, and the how-manyth line it is."""
+    return {"kind": fields["kind"], "ts": fields["ts"], "run": run, "n": number, **fields}
+
+
+def seal(fields: Fields) -> bytes:
+    """One line, newline included, with its checksum as the last field."""
+    try:
+        body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+    except UnicodeEncodeError:  # half a surrogate pair, as in a file name that is not UTF-8
+        body = json.dumps(fields, separators=(",", ":")).encode()[:-1]
+    return b'%b,"~":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def unseal(line: bytes) -> Fields:
+    """The fields of a line (without newline). Raises BadLine."""
+    body, ending = line[:-_SEAL_SIZE], _SEAL.fullmatch(line[-_SEAL_SIZE:])
+    if ending is None:
+        raise BadLine("it does not end with a checksum")
+    if int(ending[1], 16) != zlib.crc32(body):
+        raise BadLine("its checksum does not fit")
+    try:
+        fields = json.loads(body + b"}")
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"it is not JSON ({error})") from error
+    if not isinstance(fields, dict):
+        raise BadLine("it is not an object")
+    return fields
+
+
+def _welded(line: bytes) -> Iterator[Fields]:
+    """The good lines inside a bad one: a newline that was overwritten welds two lines together."""
+    start = 0
+    for found in _SEAL.finditer(line):
+        opening = line.find(b"{", start)
+        start = found.end()
+        try:
+            yield unseal(line[opening:start])
+        except BadLine:
+            continue
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Whether this can be a killed recorder's last, unfinished write: the start of a line and nothing else."""
+    return _LINE_START.startswith(tail[: len(_LINE_START)]) and b"\0" not in tail
+
+
+def session_fields(start: SessionStart) -> Fields:
+    fields = {"format": 1, **asdict(start)}
+    return {"kind": "session", "ts": fields.pop("started"), "run": fields.pop("id"), **fields}
+
+
+def session_start(fields: Fields) -> SessionStart:
+    return SessionStart(
+        id=SessionId(fields["run"]),
+        name=fields.get("name"),
+        command=tuple(fields.get("command") or ()),
+        cwd=fields.get("cwd") or "",
+        started=fields["ts"],
+        rewind_version=fields.get("rewind_version") or "",
+        tags=fields.get("tags") or {},
+        key_variables=tuple(fields.get("key_variables") or ()),
+        base_urls=fields.get("base_urls") or {},
+        hosts=tuple(fields.get("hosts") or ()),
+        all_hosts=bool(fields.get("all_hosts")),
+        ignore=tuple(fields.get("ignore") or ()),
+        stdin_kind=fields.get("stdin_kind") or "none",
+        replay_of=fields.get("replay_of"),
+        forked_from=lineage_in(fields.get("forked_from")),
+        imported=bool(fields.get("imported")),
+    )
+
+
+def lineage_in(fields: Any) -> Lineage | None:
+    """Where a fork comes from; ``None`` for what tells no session and step."""
+    if not isinstance(fields, dict) or not isinstance(fields.get("session"), str):
+        return None
+    step, sample = fields.get("step"), fields.get("sample")
+    if not isinstance(step, int):
+        return None
+    return Lineage(
+        session=SessionId(fields["session"]),
+        step=step,
+        key=MatchKey(str(fields.get("key") or "")),
+        edits=_texts(fields.get("edits")),
+        by_hand=bool(fields.get("by_hand")),
+        earlier=tuple(
+            Edited(
+                key=MatchKey(str(one.get("key") or "")),
+                edits=_texts(one.get("edits")),
+                by_hand=bool(one.get("by_hand")),
+            )
+            for one in _list(fields.get("earlier"))
+            if isinstance(one, dict)
+        ),
+        sample=sample if isinstance(sample, int) else None,
+        probe=bool(fields.get("probe")),
+    )
+
+
+def request_fields(request: StepRequest) -> Fields:
+    head = request.head
+    return {
+        "kind": "request",
+        "ts": request.ts,
+        "step": request.index,
+        "type": request.kind.value,
+        "provider": request.provider,
+        "model": request.model,
+        "method": head.method,
+        "scheme": head.scheme,
+        "host": head.host,
+        "port": head.port,
+        "target": head.target,
+        "key": request.match_key,
+        "body": request.body,
+        "size": request.body_size,
+        **({"thread": request.thread} if request.thread else {}),
+        **({"sketch": request.sketch} if request.sketch else {}),
+        **({"asked_key": request.asked_key} if request.asked_key else {}),
+        **({"note": request.note} if request.note else {}),
+        "headers": head.headers,
+    }
+
+
+def step_request(fields: Fields) -> StepRequest:
+    return StepRequest(
+        index=fields["step"],
+        ts=fields["ts"],
+        kind=StepKind(fields["type"]),
+        provider=fields["provider"],
+        match_key=MatchKey(fields["key"]),
+        head=RequestHead(
+            method=fields["method"],
+            scheme=fields["scheme"],
+            host=fields["host"],
+            port=fields["port"],
+            target=fields["target"],
+            headers=_headers(fields.get("headers")),
+        ),
+        body=BlobId(fields.get("body") or NO_BYTES),
+        body_size=fields.get("size") or 0,
+        model=fields.get("model"),
+        thread=fields.get("thread"),
+        sketch=fields.get("sketch"),
+        asked_key=fields.get("asked_key"),
+        note=fields.get("note"),
+    )
+
+
+def response_fields(index: int, ts: float, response: StepResponse, times: BlobId | None) -> Fields:
+    """``times`` names the blob with the arrival times where they are too many for a line."""
+    reading, head = response.reading, response.head
+    complete = response.ending is Ending.COMPLETE
+    optional = {
+        "ending": None if complete else response.ending.value,
+        "reason": response.reason,
+        "tape": response.tape,
+        "said": reading.said,
+        "error": reading.error and reading.error[:_ERROR_SHOWN],
+        "note": reading.note,
+        "trailers": response.trailers,
+    }
+    return {
+        "kind": "step" if complete else "cut",
+        "ts": ts,
+        "step": index,
+        "model": reading.model,
+        "status": head.status if head else None,
+        "text": reading.text[:_TEXT_SHOWN],
+        **_usage_fields(reading.usage),
+        "ms": response.ms,
+        "first_ms": response.first_ms,
+        **{name: value for name, value in optional.items() if value or value == 0},
+        "body": response.body,
+        "size": response.body_size,
+        "chunks": times or [(chunk.at, chunk.size) for chunk in response.chunks],
+        "head": head and {"version": head.version, "reason": head.reason, "headers": head.headers},
+    }
+
+
+def _usage_fields(usage: Usage) -> Fields:
+    optional = {name: getattr(usage, name) for name in USAGE_KINDS} | {
+        "tier": usage.tier,
+        "usage": usage.more,
+    }
+    told = {name: value for name, value in optional.items() if value}
+    return {"tokens_in": usage.input, "tokens_out": usage.output, **told}
+
+
+def usage_in(fields: Fields) -> Usage:
+    """The tokens that a ``step`` line tells."""
+    more = fields.get("usage")
+    return Usage(
+        input=fields.get("tokens_in"),
+        output=fields.get("tokens_out"),
+        **{name: fields.get(name) for name in USAGE_KINDS},
+        more=more if isinstance(more, dict) else {},
+        tier=fields.get("tier") or "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response as the journal has it."""
+
+    response: StepResponse
+    times: BlobId | None
+    """Where its chunks are, when the line does not hold them."""
+
+
+def step_answer(fields: Fields) -> Answer:
+    head, chunks = fields.get("head"), fields.get("chunks") or ()
+    response = StepResponse(
+        ending=Ending(fields.get("ending") or Ending.COMPLETE),
+        head=head
+        and ResponseHead(
+            status=fields["status"],
+            reason=head["reason"],
+            headers=_headers(head["headers"]),
+            version=head.get("version") or "1.1",
+        ),
+        body=BlobId(fields.get("body") or NO_BYTES),
+        body_size=fields.get("size") or 0,
+        chunks=() if isinstance(chunks, str) else tuple(Chunk(at, size) for at, size in chunks),
+        trailers=_headers(fields.get("trailers")),
+        ms=fields["ms"],
+        first_ms=fields.get("first_ms"),
+        reading=Reading(
+            model=fields.get("model"),
+            text=fields.get("text") or "",
+            usage=usage_in(fields),
+            error=fields.get("error"),
+            said=fields.get("said"),
+            note=fields.get("note"),
+        ),
+        reason=fields.get("reason"),
+        tape=fields.get("tape"),
+    )
+    return Answer(response, BlobId(chunks) if isinstance(chunks, str) else None)
+
+
+def surroundings_fields(found: Surroundings, ts: float) -> Fields:
+    return {"kind": "surroundings", "ts": ts, **asdict(found)}
+
+
+def surroundings_in(fields: Fields) -> Surroundings:
+    """What a ``surroundings`` line says, each value of the right type or left out."""
+    told = {name: fields.get(name) for name in ("commit", "branch", "changes")}
+    dirty, locks = fields.get("dirty"), fields.get("locks")
+    return Surroundings(
+        **{name: value for name, value in told.items() if isinstance(value, str)},
+        dirty=dirty if isinstance(dirty, bool) else None,
+        locks={
+            name: value
+            for name, value in (locks.items() if isinstance(locks, dict) else ())
+            if isinstance(value, str)
+        },
+    )
+
+
+def end_fields(end: SessionEnd, totals: Totals, pack_size: int) -> Fields:
+    fields = asdict(end)
+    return {
+        "kind": "end",
+        "ts": fields.pop("ended"),
+        **fields,
+        "totals": totals_fields(totals),
+        "pack_size": pack_size,
+    }
+
+
+def session_end(fields: Fields) -> SessionEnd:
+    return SessionEnd(
+        ended=fields["ts"],
+        exit_code=fields["exit_code"],
+        stdin=fields.get("stdin"),
+        stdout=fields.get("stdout"),
+        stderr=fields.get("stderr"),
+        redactions=fields.get("redactions") or 0,
+        remarks=tuple(fields.get("remarks") or ()),
+        broken=fields.get("broken"),
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(one for one in _list(value) if isinstance(one, str))
+
+
+def _headers(pairs: Any) -> Headers:
+    return tuple((name, value) for name, value in pairs or ())
+
+
+@dataclass(slots=True)
+class Journal:
+    """All that a journal says, and what it can no longer say."""
+
+    start: SessionStart | None = None
+    end: SessionEnd | None = None
+    totals: Totals | None = None
+    pack_size: int | None = None
+    requests: dict[int, StepRequest] = field(default_factory=dict)
+    answers: dict[int, Answer] = field(default_factory=dict)
+    surroundings: Surroundings | None = None
+    damage: list[str] = field(default_factory=list)
+
+    def take(self, fields: Fields) -> None:
+        """Learn one line. Raises KeyError, TypeError or ValueError where it makes no sense."""
+        match fields.get("kind"):
+            case "session":
+                self.start = session_start(fields)
+            case "request":
+                request = step_request(fields)
+                self.requests.setdefault(request.index, request)
+            case "step" | "cut":
+                self.answers.setdefault(int(fields["step"]), step_answer(fields))
+            case "surroundings":
+                self.surroundings = surroundings_in(fields)
+            case "end":
+                self.end = session_end(fields)
+                self.totals = totals_from_fields(fields.get("totals") or {})
+                self.pack_size = fields.get("pack_size")
+
+
+def read_journal(data: bytes) -> Journal:
+    """Read what can be read, and name what cannot."""
+    journal = Journal()
+    *lines, tail = data.split(b"\n")
+    seen: set[int] = set()
+    bad = 0
+    for number, line in enumerate((*lines, tail), 1):
+        is_tail = number > len(lines)
+        if is_tail and not line:
+            break
+        try:
+            found = [unseal(line)]
+        except BadLine as why:
+            found = list(_welded(line))
+            if is_tail and journal.end is None and not found and _is_torn(line):
+                break
+            bad += 1
+            journal.damage.append(f"journal line {number}: {why}")
+        for fields in found:
+            seen.add(fields.get("n", -1))
+            try:
+                journal.take(fields)
+            except (KeyError, TypeError, ValueError) as error:
+                journal.damage.append(f"journal line {number}: it cannot be understood ({error!r})")
+    missing = max(seen, default=-1) + 1 - len(seen - {-1})
+    if missing > bad:
+        journal.damage.append(f"journal: {missing - bad} line(s) are gone without a trace")
+    return journal

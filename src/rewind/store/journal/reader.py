@@ -1,0 +1,314 @@
+"""Reads one session back, whole or as far as it came."""
+
+import os
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from rewind.errors import DamagedStore, SessionNotFound
+from rewind.model.http import Chunk
+from rewind.model.ids import BlobId, SessionId, blob_id
+from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
+from rewind.pricing.spending import Pricing
+from rewind.store.catalog.totals import Tally, Totals, totals_from_fields
+from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason
+from rewind.store.journal.counting import asked_in, few_fields, told_in
+from rewind.store.journal.format import (
+    Answer,
+    BadLine,
+    Fields,
+    Journal,
+    read_journal,
+    session_end,
+    session_start,
+    unseal,
+)
+from rewind.store.journal.part import PartContents, read_part
+from rewind.store.journal.writer import FOLDER, Stream, decode_times
+from rewind.store.pack.pack import PackReader
+
+_GLANCE = 8 * 1024
+_LONGEST_LINE = 4 * 1024 * 1024
+
+
+def peek(folder: Path) -> tuple[Session, Totals | None] | None:
+    """A session from its first and last line only; the totals if it ended. ``None`` where there is no journal."""
+    try:
+        fd = open_to_read(folder / "journal.jsonl")
+    except OSError:  # gone meanwhile, or never a session: a list goes on without it
+        return None
+    try:
+        start = start_in(_first_line(fd), folder.name)
+        end = _last_line(fd)
+        running = end is None and is_locked(fd)
+        if end is None and not running:
+            end = _last_line(
+                fd
+            )  # it may have ended between the two looks; without a writer, this one is final
+    finally:
+        os.close(fd)
+    last = None if end is None else session_end(end)
+    session = Session(start=start, end=last, status=status_of(last, running=running), folder=folder.name)
+    return session, None if end is None else totals_from_fields(end.get("totals") or {})
+
+
+def status_of(end: SessionEnd | None, *, running: bool) -> Status:
+    if end is not None:
+        return Status.BROKEN if end.broken else Status.ENDED
+    return Status.RUNNING if running else Status.INTERRUPTED
+
+
+def start_in(line: bytes, folder: str) -> SessionStart:
+    """What a journal's first line says; where it is damaged, what the folder's name still tells."""
+    try:
+        return session_start(unseal(line))
+    except (BadLine, KeyError, TypeError):
+        return _start_from_name(folder)
+
+
+def end_in(line: bytes) -> SessionEnd | None:
+    """What the ``end`` line says, if the line is one."""
+    try:
+        fields = unseal(line)
+        return session_end(fields) if fields.get("kind") == "end" else None
+    except (BadLine, KeyError, TypeError):
+        return None
+
+
+def _first_line(fd: int) -> bytes:
+    size = _GLANCE
+    while size <= _LONGEST_LINE:
+        line, newline, _ = read_at(fd, size, 0).partition(b"\n")
+        if newline:
+            return line
+        size *= 4
+    return b""
+
+
+def _last_line(fd: int) -> Fields | None:
+    """The ``end`` line, if the last whole line is one."""
+    total = os.fstat(fd).st_size
+    size = min(_GLANCE, total)
+    while True:
+        lines = read_at(fd, size, total - size).split(b"\n")
+        for line in reversed(lines[1:] if size < total else lines):
+            try:
+                fields = unseal(line)
+                session_end(fields)
+            except KeyError:
+                return None  # a sound line, but not the end
+            except (BadLine, TypeError):
+                continue
+            return fields if fields.get("kind") == "end" else None
+        if size == total or size >= _LONGEST_LINE:
+            return None
+        size = min(size * 4, total)
+
+
+def _start_from_name(name: str) -> SessionStart:
+    """What the folder still tells when the first line is damaged."""
+    found = FOLDER.fullmatch(name)
+    assert found is not None, "only folders with a session's name are looked at"
+    try:
+        started = datetime.strptime(found[1] + "+0000", "%Y%m%dT%H%M%S.%fZ%z").timestamp()
+    except ValueError:
+        started = 0.0
+    return SessionStart(
+        id=SessionId(found[2]), name=None, command=(), cwd="", started=started, rewind_version="unknown"
+    )
+
+
+def load_journal(folder: Path) -> tuple[Journal, Session]:
+    """The journal and the session it tells of. Raises SessionNotFound, or DamagedStore if it cannot be opened."""
+    try:
+        fd = open_to_read(folder / "journal.jsonl")
+    except FileNotFoundError as error:
+        raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
+    except OSError as error:
+        raise DamagedStore(f"The journal in {folder.name} cannot be opened: {reason(error)}.") from error
+    try:
+        running = is_locked(fd)
+        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0))
+    finally:
+        os.close(fd)
+    start = journal.start or _start_from_name(folder.name)
+    status = status_of(journal.end, running=running)
+    return journal, Session(start=start, end=journal.end, status=status, folder=folder.name)
+
+
+def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None) -> Totals:
+    """Counted line by line, with no more of each than counting needs. Raises SessionNotFound."""
+    try:
+        data = read_file(folder / "journal.jsonl")
+    except OSError as error:
+        raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
+    tally = Tally(pricing)
+    for fields in few_fields(data):
+        match fields.get("kind"):
+            case "request":
+                if asked := asked_in(fields):
+                    tally.asked(*asked)
+            case "step" | "cut":
+                if told := told_in(fields):
+                    tally.told(*told)
+    return tally.totals(running=running)
+
+
+class SessionReader(Protocol):
+    """One session, opened: from the store, or from a file that holds one."""
+
+    def recording(self) -> Recording:
+        """All steps that can be read, and the names of what cannot."""
+        ...
+
+    def blob(self, blob: BlobId) -> bytes:
+        """The bytes of that name. Raises DamagedStore rather than give other bytes."""
+        ...
+
+    def output(self, stream: Stream) -> bytes | None:
+        """What the agent read or wrote there; ``None`` when it was not recorded."""
+        ...
+
+    def make_ready(self) -> None:
+        """Do now what would otherwise delay the first body that is asked for."""
+        ...
+
+    def __enter__(self) -> "SessionReader": ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class FolderReader:
+    """A session in the store. Bodies are read when asked for, and hash-checked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pack: PackReader | None = None
+        self._parts: dict[BlobId, bytes] = {}
+
+    def __enter__(self) -> "FolderReader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._pack is not None:
+            self._pack.close()
+            self._pack = None
+
+    def make_ready(self) -> None:
+        self.pack().index()
+
+    def recording(self) -> Recording:
+        journal, session = load_journal(self._folder)
+        damage = list(journal.damage)
+        if journal.start is None:
+            damage.append("journal: the line that says what was run is gone")
+        steps = []
+        for index, request in sorted(journal.requests.items()):
+            if (answer := journal.answers.get(index)) is not None:
+                response = self._with_chunks(index, answer, damage)
+            elif session.status is Status.RUNNING:
+                response = None  # still coming
+            else:
+                response = self._interrupted(index, damage)
+            steps.append(Step(request=request, response=response))
+        damage += [
+            f"journal: the request of step {n} is gone"
+            for n in journal.answers.keys() - journal.requests.keys()
+        ]
+        return Recording(
+            session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings
+        )
+
+    def _with_chunks(self, index: int, answer: Answer, damage: list[str]) -> StepResponse:
+        response = answer.response
+        if answer.times is None:
+            return response
+        try:
+            return replace(response, chunks=decode_times(self.blob(answer.times)))
+        except (DamagedStore, ValueError, TypeError) as error:
+            damage.append(f"the arrival times of step {index} cannot be read: {error}")
+            whole = Chunk(round(response.ms * 1000), response.body_size)
+            return replace(response, chunks=(whole,) if whole.size else ())
+
+    def _interrupted(self, index: int, damage: list[str]) -> StepResponse | None:
+        """What had come of an answer when its recorder died."""
+        contents = self._read_part(index, damage)
+        if contents is None:
+            return None
+        body = blob_id(contents.body)
+        self._parts[body] = contents.body
+        chunks = contents.chunks
+        return StepResponse(
+            ending=Ending.INTERRUPTED,
+            head=contents.head,
+            body=body,
+            body_size=len(contents.body),
+            chunks=chunks,
+            ms=chunks[-1].at / 1000 if chunks else 0.0,
+            first_ms=chunks[0].at / 1000 if chunks else None,
+            reason="the recording stopped while the answer was coming",
+        )
+
+    def _read_part(self, index: int, damage: list[str]) -> PartContents | None:
+        try:
+            contents = read_part(self._folder / f"part.{index}")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            damage.append(f"part.{index} cannot be read: {reason(error)}")
+            return None
+        if contents is not None and contents.damage:
+            damage.append(f"part.{index}: {contents.damage}")
+        return contents
+
+    def pack(self) -> PackReader:
+        """The session's pack, opened on first use. Raises DamagedStore."""
+        if self._pack is None:
+            try:
+                self._pack = PackReader(self._folder / "pack")
+            except OSError as error:
+                raise DamagedStore(
+                    f"The pack of {self._folder.name} cannot be opened: {reason(error)}."
+                ) from error
+        return self._pack
+
+    def blob(self, blob: BlobId) -> bytes:
+        if blob == NO_BYTES:
+            return b""
+        if blob in self._parts:
+            return self._parts[blob]
+        try:
+            return self.pack().blob(blob)
+        except DamagedStore as problem:
+            if (
+                not self._parts
+            ):  # perhaps the name is that of an interrupted answer, and nobody read the recording yet
+                self.recording()
+            if blob in self._parts:
+                return self._parts[blob]
+            session = self._folder.name[-8:]
+            raise DamagedStore(
+                f"Session {session} is damaged. {problem.message}", hint=f"rewind verify {session}"
+            ) from problem
+
+    def output(self, stream: Stream) -> bytes | None:
+        seen = peek(self._folder)  # the last line is enough, and it names the streams
+        name = getattr(seen[0].end, stream, None) if seen is not None else None
+        if name is not None:
+            return self.blob(name)
+        try:
+            return read_file(self._folder / f"{stream}.part")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DamagedStore(f"{stream} of {self._folder.name} cannot be read: {reason(error)}.") from error

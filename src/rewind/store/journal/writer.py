@@ -1,0 +1,257 @@
+"""Writes one session as it happens: first the bytes, then the line that names them.
+
+What a returned call has written survives the death of this process (and, if durable, of the machine). A disk that fails
+never reaches the agent: the writer says why it is ``broken``, keeps what it had whole, and does nothing more.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from rewind.errors import EnvironmentProblem, UsageError
+from rewind.model.clock import Clock, SystemClock
+from rewind.model.http import Chunk, ResponseHead
+from rewind.model.ids import BlobId, SessionId, blob_id
+from rewind.model.session import SessionEnd, SessionStart
+from rewind.model.step import StepRequest, StepResponse
+from rewind.model.surroundings import Surroundings
+from rewind.store.catalog.totals import Tally
+from rewind.store.files import GrowingFile, make_private_folder, prepare_home, reason
+from rewind.store.journal import format as journal
+from rewind.store.journal.part import Part, read_part
+from rewind.store.pack.frames import Role
+from rewind.store.pack.pack import BLOCK, PackWriter, blocks_of
+
+Stream = Literal["stdin", "stdout", "stderr"]
+STREAMS: dict[Stream, Role] = {"stdin": Role.STDIN, "stdout": Role.STDOUT, "stderr": Role.STDERR}
+
+FOLDER = re.compile(r"(\d{8}T\d{6}\.\d{3}Z)-([0-9a-f]{8})", re.ASCII)
+"""A session's folder: when it began, and its id. Nothing else in the store is looked at."""
+_ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_CHUNKS_IN_LINE = 16
+
+
+def folder_name(start: SessionStart) -> str:
+    """Sorts by time. Raises UsageError for what is no id or no time."""
+    if not _ID.fullmatch(start.id):
+        raise UsageError(f"{start.id[:80]!r} is not a session id: eight hexadecimal digits.")
+    try:
+        return f"{folder_time(start.started)}-{start.id}"
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"{start.started!r} is not a time at which a session can begin.") from error
+
+
+def folder_time(ts: float) -> str:
+    """How the name of a session that begins then begins. Raises ValueError, OverflowError or OSError."""
+    moment = datetime.fromtimestamp(ts, UTC)
+    return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
+    """Arrival times as JSON: ``[[microseconds since the one before, size], …]``."""
+    befores = (0, *(chunk.at for chunk in chunks))
+    pairs = [(chunk.at - before, chunk.size) for before, chunk in zip(befores, chunks, strict=False)]
+    return json.dumps(pairs, separators=(",", ":")).encode()
+
+
+def decode_times(data: bytes) -> tuple[Chunk, ...]:
+    at, chunks = 0, []
+    for since, size in json.loads(data):
+        at += since
+        chunks.append(Chunk(at, size))
+    return tuple(chunks)
+
+
+class SessionWriter:
+    """The one writer of a session. Call it from one thread; only ``Part.append`` may come from another."""
+
+    def __init__(
+        self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock
+    ) -> None:
+        self.folder = folder
+        self.broken: str | None = None
+        """Why nothing is written any more."""
+        self._run = run
+        self._clock = clock
+        self._number = 0
+        self._tally = Tally()
+        self._parts: dict[int, Part] = {}
+        self._outputs: dict[Stream, GrowingFile] = {}
+        self._journal = lines
+        self._pack = pack
+
+    @classmethod
+    def create(
+        cls, home: Path, start: SessionStart, *, durable: bool = False, clock: Clock | None = None
+    ) -> "SessionWriter":
+        """Begin a session. Raises EnvironmentProblem in one clear sentence."""
+        name = folder_name(start)
+        sessions = prepare_home(home)
+        # Built aside and renamed, so that nobody ever sees a session without its first line.
+        aside, final = sessions / f".new-{name}", sessions / name
+        if final.exists():
+            raise EnvironmentProblem(f"There is a session {start.id} of that moment already.")
+        try:
+            make_private_folder(aside)
+            with contextlib.ExitStack() as undo:
+                undo.callback(shutil.rmtree, aside, ignore_errors=True)
+                lines = GrowingFile(aside / "journal.jsonl", durable=durable)
+                undo.callback(lines.close)
+                lines.lock()
+                pack = PackWriter(aside / "pack", durable=durable)
+                undo.callback(pack.close)
+                writer = cls(final, start.id, lines, pack, clock or SystemClock())
+                writer._write(journal.session_fields(start))
+                aside.rename(final)
+                undo.pop_all()
+            if durable:
+                _sync_folders(final, sessions, home)
+        except OSError as error:
+            raise EnvironmentProblem(f"Cannot write a session to {sessions}: {reason(error)}.") from error
+        return writer
+
+    def request(self, request: StepRequest, body: bytes) -> None:
+        """Keep a complete request."""
+        if self.broken is None:
+            try:
+                blob = self._pack.add_request(request.index, body)
+                self._write(journal.request_fields(replace(request, body=blob, body_size=len(body))))
+                self._tally.request(request)
+            except OSError as error:
+                self._fail(f"the request of step {request.index} could not be written: {reason(error)}")
+
+    def part(self, index: int, head: ResponseHead) -> Part:
+        """Where the answer goes while it comes."""
+        if self.broken is not None:
+            return Part.nowhere()
+        part = Part(self.folder / f"part.{index}", head, broken=self._fail)
+        self._parts[index] = part
+        return part
+
+    def response(self, index: int, response: StepResponse, body: bytes | None) -> None:
+        """Keep a whole answer. ``None`` takes the bytes, and if need be the chunks, from the part."""
+        part = self._parts.pop(index, None)
+        if part is not None:
+            part.close()
+        if self.broken is None:
+            try:
+                chunks = response.chunks
+                if body is None:
+                    contents = read_part(part.path) if part is not None else None
+                    body = contents.body if contents else b""
+                    chunks = chunks or (contents.chunks if contents else ())
+                self._write_response(index, replace(response, chunks=chunks), body)
+                if part is not None:
+                    part.path.unlink(missing_ok=True)
+            except OSError as error:
+                self._fail(f"the response of step {index} could not be written: {reason(error)}")
+
+    def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
+        times = encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
+        blob, size = self._pack.add_whole(Role.RESPONSE, index, blocks_of(body), beside=times)
+        response = replace(response, body=blob, body_size=size)
+        line = journal.response_fields(index, self._clock.now(), response, blob_id(times) if times else None)
+        self._write(line)
+        self._tally.response(index, response)
+
+    def output(self, stream: Stream, data: bytes) -> None:
+        """Keep what the agent read or wrote. Empty data says: the stream was there."""
+        if self.broken is None:
+            try:
+                if stream not in self._outputs:
+                    self._outputs[stream] = GrowingFile(self.folder / f"{stream}.part")
+                if data:
+                    self._outputs[stream].append(data)
+            except OSError as error:
+                self._fail(f"{stream} could not be written: {reason(error)}")
+
+    def surroundings(self, found: Surroundings) -> None:
+        """Keep what the run stands on."""
+        if self.broken is None:
+            try:
+                self._write(journal.surroundings_fields(found, self._clock.now()))
+            except OSError as error:
+                self._fail(f"what the run stands on could not be written: {reason(error)}")
+
+    def end(
+        self,
+        *,
+        ended: float,
+        exit_code: int,
+        redactions: int,
+        remarks: tuple[str, ...],
+        broken: str | None = None,
+    ) -> None:
+        """The last line, written even by a broken writer if the disk lets it. Everything is closed afterwards.
+
+        ``broken`` is for a copy: why steps were missing already.
+        """
+        blobs = self._pack_outputs() if self.broken is None else {}
+        end = SessionEnd(
+            ended=ended,
+            exit_code=exit_code,
+            stdin=blobs.get("stdin"),
+            stdout=blobs.get("stdout"),
+            stderr=blobs.get("stderr"),
+            redactions=redactions,
+            remarks=remarks,
+            broken=self.broken or broken,
+        )
+        try:
+            self._write(journal.end_fields(end, self._tally.totals(), self._pack.size))
+            for stream in blobs:
+                (self.folder / f"{stream}.part").unlink(missing_ok=True)
+        except OSError as error:
+            self._fail(f"the end of the session could not be written: {reason(error)}")
+        self.close()
+
+    def _pack_outputs(self) -> dict[Stream, BlobId]:
+        blobs: dict[Stream, BlobId] = {}
+        for stream, file in self._outputs.items():
+            blocks = (file.read(BLOCK, start) for start in range(0, file.size, BLOCK))
+            try:
+                blobs[stream], _ = self._pack.add_whole(STREAMS[stream], 0, blocks)
+            except OSError as error:
+                self._fail(f"{stream} could not be written: {reason(error)}")
+                break
+        return blobs
+
+    def abandon(self) -> None:
+        """The session never began: nothing of it stays."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of the files, as if the process had died: without ``end`` before, the session is interrupted."""
+        for part in self._parts.values():
+            part.close()
+        for file in self._outputs.values():
+            file.close()
+        self._pack.close()
+        self._journal.close()
+
+    def _write(self, fields: journal.Fields) -> None:
+        self._journal.append(journal.seal(journal.stamped(fields, run=self._run, number=self._number)))
+        self._number += 1
+
+    def _fail(self, why: str) -> None:
+        if self.broken is None:
+            self.broken = why
+
+
+def _sync_folders(*folders: Path) -> None:
+    """Make the names durable, too."""
+    for folder in folders:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Some file systems refuse this for folders; the files themselves are synced either way.
+            with contextlib.suppress(OSError):
+                os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -1,0 +1,1 @@
+"""The pack: one append-only file per session with every body."""

@@ -1,0 +1,303 @@
+"""The pack: one append-only file per session with every body, the repeated parts of requests only once.
+
+A request is a recipe: a list of chunk names, of which only the new chunks are stored. Recipes lean on an earlier
+recipe, chosen among the last ones of the conversations seen lately, so that parallel conversations each lean on
+their own. A response shares nothing with anybody: damage elsewhere cannot reach it, and it is all replay needs.
+"""
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import zstandard
+
+from rewind.errors import DamagedStore
+from rewind.model.ids import BlobId
+from rewind.model.step import NO_BYTES
+from rewind.store.files import GrowingFile, open_to_read, read_at
+from rewind.store.pack import frames
+from rewind.store.pack.frames import NEW, BadFrame, Frame, Recipe, Role
+from rewind.store.pack.recipes import Conversations, Expander
+from rewind.wire.chunks import LARGEST, cut_body
+
+BLOCK = 4 * LARGEST
+"""What goes into one frame; also the size in which long streams are stored."""
+_LEVEL = 3
+_GLANCE = 4096
+_WINDOW = 256 * 1024
+_CACHE = 32 * 1024 * 1024
+
+
+def name_of(digest: bytes) -> BlobId:
+    return BlobId("sha256:" + digest.hex())
+
+
+class PackWriter:
+    """Adds bodies to a pack. Raises OSError, with the pack as whole as before."""
+
+    def __init__(self, path: Path, *, durable: bool = False) -> None:
+        self._file = GrowingFile(path, durable=durable)
+        self._packer = zstandard.ZstdCompressor(level=_LEVEL)
+        self._chunks: dict[bytes, bytes] = {}
+        self._bodies: set[bytes] = set()
+        self._conversations = Conversations()
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    def close(self) -> None:
+        self._file.close()
+
+    def add_request(self, step: int, body: bytes) -> BlobId:
+        """Store what is new in it."""
+        digest = hashlib.sha256(body).digest()
+        if body and digest not in self._bodies:
+            self._add_recipe(step, digest, cut_body(body))
+            self._bodies.add(digest)
+        return name_of(digest)
+
+    def _add_recipe(self, step: int, body: bytes, pieces: list[bytes]) -> None:
+        names: list[bytes] = []
+        fresh: dict[bytes, bytes] = {}
+        size = 0
+        for piece in pieces:
+            digest = hashlib.sha256(piece).digest()
+            # One object per name: lists of names then compare by identity, which is what makes them quick.
+            name = self._chunks.get(digest, digest)
+            if name is digest and digest not in fresh:
+                if size + len(piece) > BLOCK:
+                    self._append(Role.REQUEST, step, fresh, None)
+                    self._chunks.update((known, known) for known in fresh)
+                    fresh, size = {}, 0
+                fresh[digest] = piece
+                size += len(piece)
+            names.append(name)
+        if len(pieces) == 1 and not fresh:
+            return
+        recipe = self._conversations.lean(body, names) if len(pieces) > 1 else None
+        offset = self._append(Role.REQUEST, step, fresh, recipe)
+        self._chunks.update((known, known) for known in fresh)
+        if recipe is not None:
+            self._conversations.remember(offset, [self._chunks[name] for name in names])
+
+    def add_whole(
+        self, role: Role, step: int, blocks: Iterable[bytes], *, beside: bytes = b""
+    ) -> tuple[BlobId, int]:
+        """Store bytes that lean on nothing, in frames of their own, with a few more bytes ``beside`` the last.
+
+        Blocks are of ``BLOCK`` bytes at most. Gives the name and the size of the whole.
+        """
+        whole, size = hashlib.sha256(), 0
+        names: list[bytes] = []
+        waiting: dict[bytes, bytes] = {}
+        for block in blocks:
+            if waiting:
+                self._append(role, step, waiting, None)
+            whole.update(block)
+            size += len(block)
+            names.append(hashlib.sha256(block).digest())
+            waiting = {names[-1]: block}
+        if beside:
+            waiting[hashlib.sha256(beside).digest()] = beside
+        recipe = Recipe(whole.digest(), None, ((NEW, len(names)),), tuple(names)) if len(names) > 1 else None
+        if waiting:
+            self._append(role, step, waiting, recipe)
+        return name_of(whole.digest()), size
+
+    def _append(self, role: Role, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None) -> int:
+        offset = self._file.size
+        self._file.append(frames.encode_frame(role, step, chunks, recipe, self._packer))
+        return offset
+
+
+def blocks_of(data: bytes) -> Iterator[bytes]:
+    """Cut for ``add_whole``."""
+    for start in range(0, len(data), BLOCK):
+        yield data[start : start + BLOCK]
+
+
+@dataclass(slots=True)
+class Index:
+    """What a scan of the pack found."""
+
+    frames: dict[int, Frame] = field(default_factory=dict)
+    chunks: dict[bytes, list[Frame]] = field(default_factory=dict)
+    recipes: dict[bytes, list[Frame]] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    scanned: int = 0
+    torn: bool = False
+    """An unfinished frame stands at the end."""
+
+    def add(self, frame: Frame) -> None:
+        self.frames[frame.offset] = frame
+        for name in frame.table.names:
+            self.chunks.setdefault(name, []).append(frame)
+        if frame.table.recipe:
+            self.recipes.setdefault(frame.table.recipe.body, []).append(frame)
+
+
+class PackReader:
+    """Gives back bodies, every byte hash-checked. Raises DamagedStore naming what is not what it was."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = open_to_read(path)
+        self._index = Index()
+        self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
+        self._cached = 0
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._window = (0, b"")
+        self._recipes = Expander(self._index.frames)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def index(self) -> Index:
+        """Scan what has been added since the last time. Headers and tables only; payloads are skipped."""
+        index, size = self._index, os.fstat(self._fd).st_size
+        index.torn = False
+        while index.scanned < size:
+            offset = index.scanned
+            glance = read_at(self._fd, _GLANCE, offset)
+            try:
+                header = frames.decode_header(glance)
+            except BadFrame as why:
+                following = self._next_frame(offset + 1, size)
+                index.torn = (
+                    following is None
+                    and len(glance) < frames.HEADER_SIZE
+                    and glance.startswith(frames.MAGIC[: len(glance)])
+                )
+                if index.torn:
+                    break
+                index.scanned = size if following is None else following
+                index.damage.append(
+                    f"pack bytes {offset} to {index.scanned}: no frame can be read there, {why}"
+                )
+                continue
+            if offset + header.frame_size > size:
+                index.torn = True
+                break
+            index.scanned = offset + header.frame_size
+            start = frames.HEADER_SIZE
+            table = glance[start : start + header.table_size]
+            if len(table) < header.table_size:
+                table = read_at(self._fd, header.table_size, offset + start)
+            try:
+                index.add(Frame(offset, header, frames.decode_table(header, table)))
+            except BadFrame as why:
+                index.damage.append(f"pack frame at {offset} ({header}): {why}")
+        return index
+
+    def _next_frame(self, offset: int, size: int) -> int | None:
+        """Where the next sound header begins."""
+        overlap = frames.HEADER_SIZE - 1
+        while offset < size:
+            window = read_at(self._fd, BLOCK, offset)
+            found = window.find(frames.MAGIC)
+            while found >= 0:
+                try:
+                    frames.decode_header(read_at(self._fd, frames.HEADER_SIZE, offset + found))
+                except BadFrame:
+                    found = window.find(frames.MAGIC, found + 1)
+                else:
+                    return offset + found
+            offset += max(1, len(window) - overlap)
+        return None
+
+    def blob(self, blob: BlobId) -> bytes:
+        """The bytes of that name."""
+        return b"".join(self.blocks(blob))
+
+    def has(self, blob: BlobId) -> bool:
+        """Whether the pack claims to hold it."""
+        name = _digest(blob)
+        index = self._index
+        return name in index.chunks or name in index.recipes or blob == NO_BYTES
+
+    def blocks(self, blob: BlobId) -> list[bytes]:
+        """The same in pieces. All of them are checked before any is given."""
+        if blob == NO_BYTES:
+            return []
+        name, index = _digest(blob), self._index
+        if name not in index.chunks and name not in index.recipes:
+            self.index()
+        problems: list[str] = []
+        for frame in index.chunks.get(name, ()):
+            try:
+                return [self._load(frame)[name]]
+            except BadFrame as why:
+                problems.append(_frame_problem(frame, why))
+        for frame in index.recipes.get(name, ()):
+            try:
+                pieces = [self._chunk(piece) for piece in self._recipes.names(frame)]
+            except BadFrame as why:
+                problems.append(str(why))
+                continue
+            whole = hashlib.sha256()
+            for piece in pieces:
+                whole.update(piece)
+            if whole.digest() == name:
+                return pieces
+            problems.append(f"the recipe at {frame.offset} gives other bytes")
+        reason = "; ".join(problems) or "; ".join(index.damage[:3]) or "the pack does not hold it"
+        raise DamagedStore(f"The bytes {blob[:19]}… cannot be read back: {reason}.")
+
+    def _chunk(self, name: bytes) -> bytes:
+        problem = f"chunk {name.hex()[:12]} is not in the pack"
+        for frame in self._index.chunks.get(name, ()):
+            try:
+                return self._load(frame)[name]
+            except BadFrame as why:
+                problem = _frame_problem(frame, why)
+        raise BadFrame(problem)
+
+    def _load(self, frame: Frame) -> dict[bytes, bytes]:
+        """The chunks of a frame, hashed when they are unpacked."""
+        if (chunks := self._cache.get(frame.offset)) is not None:
+            self._cache.move_to_end(frame.offset)
+            return chunks
+        header = frame.header
+        start = frame.offset + frames.HEADER_SIZE + header.table_size
+        data = self._read(start, header.packed_size)
+        chunks = frames.decode_payload(header, frame.table, data, self._decompressor)
+        self._cache[frame.offset] = chunks
+        self._cached += header.raw_size
+        while self._cached > _CACHE and len(self._cache) > 1:
+            gone, _ = self._cache.popitem(last=False)
+            self._cached -= self._index.frames[gone].header.raw_size
+        return chunks
+
+    def _read(self, offset: int, size: int) -> bytes:
+        """Those bytes of the file. Answers are mostly read in the order they were written, so one look takes many."""
+        start, window = self._window
+        if offset < start or offset + size > start + len(window):
+            start, window = self._window = offset, read_at(self._fd, max(size, _WINDOW), offset)
+        return window[offset - start : offset - start + size]
+
+    def check(self, frame: Frame) -> str | None:
+        """What is wrong with this frame's payload."""
+        try:
+            self._load(frame)
+        except BadFrame as why:
+            return _frame_problem(frame, why)
+        return None
+
+
+def _digest(blob: BlobId) -> bytes:
+    rule, _, digits = blob.partition(":")
+    if rule != "sha256" or len(digits) != 64:
+        raise DamagedStore(f"{blob[:80]!r} is not the name of bytes.")
+    try:
+        return bytes.fromhex(digits)
+    except ValueError as error:
+        raise DamagedStore(f"{blob[:80]!r} is not the name of bytes.") from error
+
+
+def _frame_problem(frame: Frame, why: BadFrame) -> str:
+    return f"pack frame at {frame.offset} ({frame.header}): {why}"

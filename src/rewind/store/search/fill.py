@@ -1,0 +1,151 @@
+"""Brings into the search index what was recorded since it was last filled, batch by batch.
+
+Each batch is whole or not there at all, so a catch-up that is interrupted goes on where it stopped.
+"""
+
+import json
+import os
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from rewind.errors import DamagedStore, SessionNotFound
+from rewind.model.session import Status
+from rewind.store.catalog.rows import folder_names, journal_size
+from rewind.store.derived import as_sql_path
+from rewind.store.files import open_private
+from rewind.store.journal.reader import peek
+from rewind.store.search.rows import COLUMNS, SESSION, TEXT, SessionTexts
+
+TABLES = {
+    "sessions": SESSION,
+    # Chosen by hand: left to itself DuckDB keeps long strings as they are, in four times the space.
+    "texts": {**TEXT, "text": "VARCHAR USING COMPRESSION zstd"},
+}
+_BATCH = 8 * 1024 * 1024
+"""Characters that are brought in at once, or one session where that is longer."""
+
+Progress = Callable[[int, int], None]
+"""Told how many sessions are read, of how many."""
+
+
+class _Known(NamedTuple):
+    """What the index has of a session that has not ended."""
+
+    read_to: int
+    done_to: int
+    running: bool
+    unreadable: int
+
+
+class _Grown(NamedTuple):
+    """A session with something new."""
+
+    folder: str
+    size: int
+    known: _Known | None
+
+
+def fill(db: Any, home: Path, progress: Progress) -> int:
+    """Catch up with all sessions; how many could not be opened."""
+    sessions = home / "sessions"
+    waiting = deque(_grown(db, sessions))
+    total = len(waiting)
+    lost = 0
+    while waiting:
+        with _rows_file(home) as (path, file):
+            again: list[tuple[str, int]] = []
+            size = 0
+            while waiting and size < _BATCH:
+                progress(total - len(waiting), total)
+                folder, read_to, known = waiting.popleft()
+                texts = _resumed(db, sessions / folder, read_to, known)
+                try:
+                    for row in texts.rows():
+                        size += file.write(json.dumps(row) + "\n")
+                except SessionNotFound:  # gone meanwhile: the next catch-up forgets it
+                    continue
+                except DamagedStore:
+                    lost += 1
+                    continue
+                if known is not None:
+                    again.append((folder, known.done_to))
+            file.close()
+            _insert(db, path, again)
+    return lost
+
+
+def _grown(db: Any, sessions: Path) -> list[_Grown]:
+    """The sessions with something new, oldest first. Those that are gone are forgotten on the way."""
+    query = "SELECT folder, read_to, done_to, running, unreadable FROM sessions WHERE NOT ended"
+    known = {folder: _Known(*rest) for folder, *rest in db.execute(query).fetchall()}
+    ended = {folder for (folder,) in db.execute("SELECT folder FROM sessions WHERE ended").fetchall()}
+    there = folder_names(sessions)
+    gone = (ended | known.keys()).difference(there)
+    grown = []
+    for folder in there:
+        if folder in ended:  # who has ended writes no more: no need even to look
+            continue
+        was = known.get(folder)
+        size = journal_size(sessions, folder)
+        if was is not None and (size is None or size < was.read_to):
+            gone.add(folder)  # a journal only grows; one that shrank is another one
+            was = None
+        if size is not None and (was is None or size > was.read_to or _has_died(sessions / folder, was)):
+            grown.append(_Grown(folder, size, was))
+    if gone:
+        db.execute("BEGIN")
+        for table in TABLES:
+            db.execute(f"DELETE FROM {table} WHERE folder IN (SELECT unnest(?))", [list(gone)])  # noqa: S608
+        db.execute("COMMIT")
+    return grown
+
+
+def _has_died(folder: Path, was: _Known) -> bool:
+    """Whether its recorder lived when it was read and does no more: what had come of answers can be read now."""
+    found = peek(folder) if was.running else None
+    return found is not None and found[0].status is not Status.RUNNING
+
+
+def _resumed(db: Any, folder: Path, read_to: int, known: _Known | None) -> SessionTexts:
+    """The session from where the index has it."""
+    if known is None:
+        return SessionTexts(folder, read_to=read_to)
+    texts = SessionTexts(folder, read_to=read_to, done_to=known.done_to, unreadable=known.unreadable)
+    query = "SELECT kind, text FROM texts WHERE folder = ? AND step <= ?"
+    for kind, text in db.execute(query, [folder.name, known.done_to]).fetchall():
+        texts.know(kind, text)
+    return texts
+
+
+@contextmanager
+def _rows_file(home: Path) -> Iterator[tuple[Path, TextIO]]:
+    """A private file for rows; DuckDB reads one large file in one go, and it is gone afterwards."""
+    path = home / f".search-{secrets.token_hex(8)}.ndjson"
+    try:
+        with os.fdopen(open_private(path, os.O_WRONLY), "w", encoding="utf-8") as file:
+            yield path, file
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _insert(db: Any, rows: Path, again: list[tuple[str, int]]) -> None:
+    """All of it or nothing. Names here are ours, not recorded ones."""
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
+    session, text = (", ".join(f'"{name}"' for name in names) for names in (SESSION, TEXT))
+    db.execute("BEGIN")
+    for folder, done_to in again:
+        db.execute("DELETE FROM sessions WHERE folder = ?", [folder])
+        db.execute("DELETE FROM texts WHERE folder = ? AND step > ?", [folder, done_to])
+    for statement in (
+        f"CREATE TEMP TABLE fresh AS SELECT * FROM read_json('{as_sql_path(rows)}', "  # noqa: S608
+        f"format = 'newline_delimited', columns = {{{columns}}})",
+        f"INSERT INTO texts SELECT {text} FROM fresh WHERE \"row\" = 'text'",  # noqa: S608
+        f"INSERT INTO sessions SELECT {session} FROM fresh WHERE \"row\" = 'session'",  # noqa: S608
+        "DROP TABLE fresh",
+        "COMMIT",
+    ):
+        db.execute(statement)

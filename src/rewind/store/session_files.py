@@ -1,0 +1,42 @@
+"""Files that hold a session: which they are, and how each kind is read."""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from rewind.errors import BadCassette
+from rewind.store.files import reason
+from rewind.store.portable import Portable
+
+CASSETTE_ENDINGS = (".rw", ".rw.zst")
+TRACE_ENDING = ".jsonl"
+
+
+def names_a_file(ref: str) -> bool:
+    """Whether a reference reads like the path of a cassette or a trace."""
+    return ref.endswith((*CASSETTE_ENDINGS, TRACE_ENDING))
+
+
+def is_file_of_a_session(ref: str) -> bool:
+    """Whether a reference is the path of a cassette or a trace that is there."""
+    return names_a_file(ref) and Path(ref).is_file()
+
+
+def open_file(path: str) -> Portable:
+    """The session in that file. Raises BadCassette."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  only what tells two states of a file apart is wanted
+    except OSError as error:
+        raise BadCassette(f"{path} cannot be opened: {reason(error)}.") from error
+    return _opened(path, (status.st_ino, status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str, _state: tuple[int, ...]) -> Portable:
+    if path.endswith(TRACE_ENDING):
+        from rewind.store.traces import read_trace_file  # both lazily: most commands open no file
+
+        return read_trace_file(Path(path))
+    from rewind.store.cassette.cassette import read_cassette_file
+
+    return read_cassette_file(Path(path))
