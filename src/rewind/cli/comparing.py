@@ -9,7 +9,6 @@ from rewind.cli.progress import progress
 from rewind.cli.screens.facts import status
 from rewind.cli.screens.table import display_width
 from rewind.cli.screens.terminal import Span, Terminal, err
-from rewind.cli.screens.wording import plural
 from rewind.compare.run import Move, Run
 from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
@@ -18,6 +17,7 @@ from rewind.model.step import Step
 from rewind.safe import safe_line
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library, step_in
+from rewind.text import plural
 from rewind.views import moment
 
 _LONGEST_NAME = 40

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rewind.cli.progress import progress
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.store.search.index import IndexState, SearchIndex
 from rewind.store.search.rows import LONGEST
+from rewind.text import plural
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rewind.cli.comparing import Side, moment_shown
 from rewind.cli.progress import progress
-from rewind.cli.screens.wording import plural
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.summary import lasting_value
@@ -15,6 +14,7 @@ from rewind.model.session import SessionStart
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
 from rewind.store.catalog.since import Mark, Part, Seen, first_seen
+from rewind.text import plural
 
 _PARTS = {
     CauseKind.MODEL: (Part.MODEL, Aspect.MODEL),

@@ -9,6 +9,7 @@ from rewind.compare.comparison import status_of
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.divergence import Finding
 from rewind.conversation.context import Fate
+from rewind.text import plural
 
 ASPECT_NAMES = {
     Aspect.MODEL: "model",
@@ -169,17 +170,13 @@ def ruled_out_text(one: RuledOut) -> str:
         case CauseKind.SYSTEM:
             return f"system prompt ({one.fact})"
         case CauseKind.TOOLS:
-            return _counted(one.fact, "tool")
+            return plural(int(one.fact), "tool")
         case CauseKind.PARAMETERS:
             return one.fact
         case CauseKind.INPUT:
             return "user input"
         case CauseKind.TOOL_OUTPUT:
-            return _counted(one.fact, "tool result")
+            return plural(int(one.fact), "tool result")
         case CauseKind.HISTORY:
             return "history"
     return one.kind.value
-
-
-def _counted(number: str, noun: str) -> str:
-    return f"{number} {noun}{'' if number == '1' else 's'}"

@@ -16,6 +16,7 @@ from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import Difference, differences
 from rewind.match.fingerprint import host_class
 from rewind.providers.fields import writable
+from rewind.text import plural
 
 _SHOWN = 5
 _COUNTED = 100
@@ -53,7 +54,7 @@ def explain_miss(
     lines = [
         "",
         f"  asked     {asked}" + (f"  ({model[:80]})" if model else ""),
-        f"  session   {session}: {_count(len(recorded), 'call')} recorded, {played} played",
+        f"  session   {session}: {plural(len(recorded), 'call')} recorded, {played} played",
     ]
     twins = [candidate for candidate in recorded if candidate.call.key == call.key]
     if twins and all(twin.played for twin in twins):
@@ -177,14 +178,14 @@ def _endpoint(call: Call) -> str:
 def _shown(differing: list[Difference]) -> list[str]:
     if not differing:
         return ["  differs   only in how its values are written"]
-    count = f"{_COUNTED} fields or more" if len(differing) == _COUNTED else _count(len(differing), "field")
+    count = f"{_COUNTED} fields or more" if len(differing) == _COUNTED else plural(len(differing), "field")
     lines = [f"  differs   in {count}"]
     for difference in differing[:_SHOWN]:
         changing = difference.changing()
         lines.append(f"    {difference.where}" + (f"   (only {changing} differs)" if changing else ""))
         lines.append(f"      {difference.shown()}")
     if len(differing) > _SHOWN:
-        lines.append(f"    … and {_count(len(differing) - _SHOWN, 'more field')}")
+        lines.append(f"    … and {plural(len(differing) - _SHOWN, 'more field')}")
     return lines
 
 
@@ -239,7 +240,3 @@ def _rule(difference: Difference) -> str | None:
 def _steps(indexes: list[int]) -> str:
     shown = ", ".join(map(str, indexes[:8])) + (", …" if len(indexes) > 8 else "")
     return f"step {shown}" if len(indexes) == 1 else f"steps {shown}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

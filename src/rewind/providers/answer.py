@@ -10,6 +10,7 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Text
 from rewind.providers.fields import at, count_at, start_of, text_at
+from rewind.text import plural
 from rewind.wire.encoding import UndecodableBody, decode, decode_as_far_as_possible
 from rewind.wire.sse import parse_events
 
@@ -71,7 +72,7 @@ def _events(body: bytes, trouble: str | None) -> Answer:
     rest = body[events[-1].end :] if events else body
     note = trouble
     if damaged:
-        note = note or f"{damaged} damaged event{'s' * (damaged > 1)}"
+        note = note or plural(damaged, "damaged event")
     elif _is_cut(rest):
         note = note or "the stream is cut inside an event"
     return Answer(documents=tuple(documents), shown=events[0].data if events else "", note=note)

@@ -16,6 +16,7 @@ from rewind.providers.anthropic import TOOL_IDS
 from rewind.providers.base import Volatile
 from rewind.providers.fields import text_at, writable
 from rewind.providers.openai_chat import TOOL_CALL_IDS
+from rewind.text import plural
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import Frame, begins_with_a_frame, read_frames
 
@@ -97,9 +98,9 @@ def _framed(body: bytes, trouble: str | None) -> Answer:
             doubtful += not frame.intact
     notes = (
         trouble,
-        damaged and f"{damaged} damaged frame{'s' * (damaged > 1)}",
+        damaged and plural(damaged, "damaged frame"),
         # Redaction changes a frame and leaves its checksum: what it says is still worth showing.
-        doubtful and f"{doubtful} frame{'s' * (doubtful > 1)} with a wrong checksum",
+        doubtful and f"{plural(doubtful, 'frame')} with a wrong checksum",
         stream.cut and "the stream is cut inside a frame",
     )
     return Answer(documents=tuple(documents), note="; ".join(note for note in notes if note) or None)

@@ -16,6 +16,7 @@ from rewind.providers.base import Volatile
 from rewind.providers.draft import parameters_of
 from rewind.providers.fields import at, items_at, text_at, words_at, writable
 from rewind.providers.media import inline, referred
+from rewind.text import plural
 
 _HEADERS = ("mcp-protocol-version", "mcp-session-id")
 _PLACES = frozenset({"mcp", "sse"})
@@ -174,7 +175,7 @@ def _list_of(key: str, noun: str) -> Callable[[dict[str, Any]], Iterator[Part]]:
         rows = items_at(result, key)
         names = ", ".join(words_at(row, "name") or words_at(row, "uri") or "?" for row in rows)
         more = " and more" if text_at(result, "nextCursor") else ""
-        yield Text(f"{len(rows)} {noun}{'s' * (len(rows) != 1)}{': ' if names else ''}{names}{more}")
+        yield Text(f"{plural(len(rows), noun)}{': ' if names else ''}{names}{more}")
 
     return read
 

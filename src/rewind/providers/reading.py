@@ -5,6 +5,7 @@ from rewind.model.message import Answered, Asked, ToolResult, ToolUse, Vectors
 from rewind.model.step import Reading
 from rewind.providers.base import Provider
 from rewind.providers.fields import asked_tool, start_of, writable
+from rewind.text import plural
 
 
 def read(provider: Provider, request: HttpRequest, response: HttpResponse) -> Reading:
@@ -53,4 +54,4 @@ def _told(asked: Asked) -> str:
 def vectors_shown(vectors: Vectors) -> str:
     """``3 vectors of 1,536``."""
     size = f" of {vectors.dimensions:,}" if vectors.dimensions else ""
-    return f"{vectors.count} vector{'s' * (vectors.count != 1)}{size}"
+    return f"{plural(vectors.count, 'vector')}{size}"

@@ -11,8 +11,9 @@ import pytest
 
 from rewind.pytest_plugin.figures import Figures
 from rewind.pytest_plugin.modes import VARIABLE, Mode
-from rewind.pytest_plugin.saying import command, plural
+from rewind.pytest_plugin.saying import command
 from rewind.safe import safe
+from rewind.text import plural
 
 if TYPE_CHECKING:
     from rewind.pytest_plugin.desk import Desk

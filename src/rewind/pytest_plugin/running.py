@@ -27,6 +27,7 @@ from rewind.runs.imported_command import remembered_endpoints, remembered_key_va
 from rewind.runs.rerun import DUMMY_KEY
 from rewind.store.portable import Portable, PortableReader
 from rewind.store.session_files import open_file
+from rewind.text import plural
 
 if TYPE_CHECKING:
     from rewind.pytest_plugin.desk import Desk
@@ -145,7 +146,7 @@ class Running:
         if misses and self._part.act is Act.MISSING:
             return self._part.missing
         if misses:
-            calls = saying.plural(len(misses), "call")
+            calls = plural(len(misses), "call")
             told = [f"rewind: {calls} of this test could not be answered from {self._shown}"]
             told += misses[:3]
             if len(misses) > 3:
@@ -156,7 +157,7 @@ class Running:
         if strict and left and self._part.act is Act.PLAY and not self._part.may_be_others:
             shown = ", ".join(str(step.index) for step in left[:8]) + (", …" if len(left) > 8 else "")
             return (
-                f"rewind: {saying.plural(len(left), 'step')} of {self._shown} "
+                f"rewind: {plural(len(left), 'step')} of {self._shown} "
                 f"{'was' if len(left) == 1 else 'were'} not played: {shown}\n\n"
                 f"If this was meant, record it anew:  {self._again}"
             )

@@ -43,7 +43,3 @@ def host_of(url: str) -> str:
     place = url.rpartition("://")[2]
     name, colon, port = place.rpartition(":")
     return (name if colon and port.isdigit() else place).strip("[]")
-
-
-def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rewind.pytest_plugin.figures import Figures
-from rewind.pytest_plugin.saying import plural
 from rewind.safe import safe
+from rewind.text import UNKNOWN, dollars, plural
 
 _DAY = 86400.0
 _SHOWN = 8
-UNKNOWN = "—"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +87,6 @@ def _money(sums: Iterable[float | None], unpriced: int) -> str:
     known = [one for one in sums if one is not None]
     text = dollars(sum(known)) if known and (sum(known) or not unpriced) else UNKNOWN
     return text + (f", {plural(unpriced, 'call')} unpriced" if unpriced else "")
-
-
-def dollars(usd: float) -> str:
-    """Cents from a dollar on; below, as many digits as tell something."""
-    if usd >= 1:
-        return f"${usd:,.2f}"
-    if usd >= 0.01:
-        return f"${usd:.3f}"
-    if usd == 0:
-        return "$0"
-    return f"${usd:.2g}" if usd >= 0.0001 else "<$0.0001"
 
 
 def _old(all_figures: Iterable[Figures], now: float, old_after: float) -> str:

@@ -22,6 +22,7 @@ from rewind.store.journal.writer import FOLDER
 from rewind.store.portable import PortableReader
 from rewind.store.session_files import is_file_of_a_session, names_a_file, open_file
 from rewind.store.verify import Damage, verify_session
+from rewind.text import age
 
 _LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
 _STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
@@ -195,7 +196,7 @@ class Library:
 
     def _describe(self, session: Session) -> str:
         name = f"{session.start.name!r}, " if session.start.name else ""
-        return f"{session.id} ({name}{_age(self._clock.now() - session.start.started)})"
+        return f"{session.id} ({name}{age(self._clock.now() - session.start.started)} ago)"
 
     def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
         shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
@@ -220,11 +221,3 @@ class Library:
             f"No session is called {shown}.",
             hint=(f"Nearest: {nearest}. " if nearest else "") + "See them all: rewind list",
         )
-
-
-def _age(seconds: float) -> str:
-    """In one unit, as people say it."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{max(0, int(seconds))} s ago"

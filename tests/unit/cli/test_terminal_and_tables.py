@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from rewind.cli.screens.session_table import unique_prefixes
 from rewind.cli.screens.table import Column, display_width, print_table
 from rewind.cli.screens.terminal import PIPE_WIDTH, Span, Terminal, terminal
-from rewind.cli.screens.wording import age, plural, seconds
 
 
 class Screen(io.StringIO):
@@ -111,26 +110,3 @@ def test_a_unique_prefix_is_unique_and_the_shortest(ids):
     for one, length in lengths.items():
         assert [other for other in ids if other.startswith(one[:length])] == [one]
         assert length == 1 or sum(other.startswith(one[: length - 1]) for other in ids) > 1
-
-
-@pytest.mark.parametrize(
-    ("span", "shown"),
-    [(-5, "0 s"), (12.4, "12 s"), (60, "1 min"), (7200, "2 h"), (86_400 * 3, "3 d"), (86_400 * 400, "400 d")],
-)
-def test_an_age_has_one_unit(span, shown):
-    assert age(span) == shown
-
-
-@pytest.mark.parametrize(
-    ("span", "shown"), [(8.44, "8.4 s"), (59.9, "59.9 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")]
-)
-def test_a_span_is_as_exact_as_it_is_interesting(span, shown):
-    assert seconds(span) == shown
-
-
-def test_one_is_not_many():
-    assert (plural(1, "step"), plural(1204, "step"), plural(2, "miss", "misses")) == (
-        "1 step",
-        "1,204 steps",
-        "2 misses",
-    )

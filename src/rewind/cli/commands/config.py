@@ -9,10 +9,10 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.table import Column, print_table
 from rewind.cli.screens.terminal import Span, err, out
-from rewind.cli.screens.wording import NONE
 from rewind.errors import ExitCode
 from rewind.settings import mistyped_variables, user_file, without_password
 from rewind.store.files import prepare_home
+from rewind.text import NONE
 
 COLUMNS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
 

@@ -189,8 +189,8 @@ def _show_plan(options: "ForkOptions", plan: "ForkPlan", samples: int, *, as_jso
 def _run(options: "ForkOptions", samples: int | None, estimate: float, *, as_json: bool) -> int:
     from rewind.cli.commands.replay import stdout_on_stderr
     from rewind.cli.screens.fork import print_forked, print_samples
-    from rewind.cli.screens.money import amount
     from rewind.runs.fork.run import fork
+    from rewind.text import amount
     from rewind.views import fork as forks
 
     purse = options.purse

@@ -11,11 +11,11 @@ import click
 
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.terminal import Span, Terminal, err, out
-from rewind.cli.screens.wording import plural
 from rewind.errors import BadCassette, ExitCode, RewindError, SessionNotFound, UsageError
 from rewind.safe import safe_line
 from rewind.store.library import Library
 from rewind.store.traces import is_from_a_trace
+from rewind.text import plural
 from rewind.views import export as views
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json
-from rewind.cli.screens.money import SOME_UNKNOWN
 from rewind.cli.screens.session_table import print_sessions
 from rewind.cli.screens.terminal import Span, Terminal, err, out
-from rewind.cli.screens.wording import plural
 from rewind.cli.since_option import since_option
 from rewind.errors import EnvironmentProblem, ExitCode, SessionNotFound, UsageError
 from rewind.model.clock import SystemClock
@@ -22,6 +20,7 @@ from rewind.pricing.prices import Prices
 from rewind.store.catalog.filters import Listed, Wanted
 from rewind.store.catalog.totals import Totals
 from rewind.store.library import Library
+from rewind.text import SOME_UNKNOWN, plural
 
 SHOWN = 30
 

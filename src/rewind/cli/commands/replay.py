@@ -12,14 +12,13 @@ import click
 
 from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.terminal import Span, Terminal, err
-from rewind.cli.screens.wording import plural
 from rewind.cli.upstream_options import upstream_from, upstream_options
 from rewind.errors import ExitCode, UsageError
 from rewind.model.step import StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.store.library import Library, split_step
+from rewind.text import dollars, plural
 
 if TYPE_CHECKING:
     from rewind.runs.replay import ReplayOptions, ReplayResult

@@ -7,13 +7,13 @@ from rewind.cli.index_progress import say_what_is_missing, search_index
 from rewind.cli.screens.snippet import snippet_spans
 from rewind.cli.screens.table import GAP, display_width
 from rewind.cli.screens.terminal import Span, Terminal, err, out
-from rewind.cli.screens.wording import age, plural
 from rewind.cli.since_option import since_option
 from rewind.errors import ExitCode, UsageError
 from rewind.model.clock import SystemClock
 from rewind.providers.texts import TextKind
 from rewind.store.library import Library
 from rewind.store.search.index import Found, Hit, Query
+from rewind.text import age, plural
 from rewind.views.search import search as as_json_view
 
 SHOWN = 20

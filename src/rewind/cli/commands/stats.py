@@ -8,15 +8,14 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.catalog_progress import catalog
 from rewind.cli.screens.chart import bars, spans
-from rewind.cli.screens.money import amount, dollars
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal, err, out
-from rewind.cli.screens.wording import number, plural
 from rewind.errors import ExitCode
 from rewind.model.clock import SystemClock
 from rewind.pricing.report import By, Day, Figures, Report
 from rewind.store.catalog.figures import report
 from rewind.store.replays import served_again
+from rewind.text import amount, dollars, number, plural
 from rewind.views.stats import stats as as_json_view
 
 SHOWN = 30

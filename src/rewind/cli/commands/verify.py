@@ -6,10 +6,10 @@ from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
 from rewind.cli.progress import progress
 from rewind.cli.screens.terminal import Span, Terminal, out
-from rewind.cli.screens.wording import plural
 from rewind.errors import ExitCode, RewindError
 from rewind.store.catalog.catalog import Catalog
 from rewind.store.library import Library
+from rewind.text import plural
 
 
 @click.command("verify")

@@ -7,13 +7,13 @@ from rewind.cli.screens.causes import cause_blocks, print_causes
 from rewind.cli.screens.paragraph import Line, print_hanging, room
 from rewind.cli.screens.table import display_width
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
 from rewind.compare.move_result import Saying, saying_of
 from rewind.compare.phrases import ruled_out_text, step_label
 from rewind.match.difference import common_beginning
 from rewind.safe import safe_line
+from rewind.text import plural
 
 _FIRST, _LAST = 2, 3
 """Steps that match and are shown: at the beginning, and before the runs part."""

@@ -8,11 +8,11 @@ from rewind.cli.screens.causes import cause_lines, print_causes
 from rewind.cli.screens.paragraph import Line, print_hanging, room
 from rewind.cli.screens.table import display_width
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.compare.many import Column, Parting
 from rewind.compare.move_result import saying_of
 from rewind.compare.phrases import NO_STEP
 from rewind.safe import safe_line
+from rewind.text import plural
 from rewind.views.bisect import shared_cause
 
 _FACTS = 11

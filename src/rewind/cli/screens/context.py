@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.conversation.context import Change, Entry, Fate
 from rewind.safe import safe_line
+from rewind.text import plural
 
 SHOWN = 600
 """Characters of a message that are shown; what is longer is folded in the middle."""

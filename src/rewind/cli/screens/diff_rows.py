@@ -9,7 +9,6 @@ from rewind.cli.screens.diff_summary import SIGNS, print_ribbon
 from rewind.cli.screens.difference import MOST, difference_lines
 from rewind.cli.screens.paragraph import Line, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
@@ -19,6 +18,7 @@ from rewind.compare.summary import Likeness, RowChange, likeness
 from rewind.conversation.context import Fate, context_of
 from rewind.model.message import Asked
 from rewind.safe import safe_line
+from rewind.text import plural
 
 _ORDER = (
     Aspect.SYSTEM,

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from rewind.cli.comparing import Side
-from rewind.cli.screens.money import UNKNOWN, amount, dollars
 from rewind.cli.screens.paragraph import print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural, seconds
 from rewind.compare.summary import Likeness, Summary
+from rewind.text import UNKNOWN, amount, dollars, duration, plural
 from rewind.views import Totals
 from rewind.views.compare import seconds_of, tokens_of
 
@@ -86,7 +85,7 @@ def _figures(sides: Sequence[Side], totals: Sequence[Totals]) -> Iterator[tuple[
     # A sum that some calls are missing from cannot be set against another.
     whole = [one.cost if not one.unpriced else None for one in totals]
     yield "cost", shown + _delta(whole, amount)
-    yield "time", _change([seconds_of(side.session) for side in sides], seconds)
+    yield "time", _change([seconds_of(side.session) for side in sides], duration)
 
 
 def _change(values: Sequence[float | None], shown: Callable[[float], str]) -> str:

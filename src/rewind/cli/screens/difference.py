@@ -11,7 +11,6 @@ from typing import Any
 from rewind.cli.screens.context import SIGNS
 from rewind.cli.screens.paragraph import Line
 from rewind.cli.screens.terminal import Span
-from rewind.cli.screens.wording import plural
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.phrases import tool_place
 from rewind.compare.words import Piece, WordFate, word_pieces
@@ -20,6 +19,7 @@ from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path
 from rewind.safe import safe_line
+from rewind.text import plural
 
 MOST = 12
 """Lines of one difference that are shown; what is longer is folded."""

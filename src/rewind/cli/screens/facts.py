@@ -1,15 +1,16 @@
 """Values → text for people: states and facts."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 from rewind.cli.screens.lineage import changes
 from rewind.cli.screens.table import LONGEST
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import command_line, plural, seconds
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
+from rewind.text import duration, plural
 from rewind.views import moment
 
 
@@ -51,13 +52,13 @@ def session_facts(
     if session.is_foreign:
         facts.append(("from", session.file or "an import; its command is shown, never run by itself"))
     facts += [
-        ("command", command_line(start.command)),
+        ("command", shlex.join(start.command)),
         ("folder", start.cwd),
         ("started", moment(start.started)),
         ("status", status(session)),
     ]
     if end is not None:
-        facts.append(("took", seconds(end.ended - start.started)))
+        facts.append(("took", duration(end.ended - start.started)))
         good = end.exit_code == 0 or session.is_probe
         facts.append(("exit code", Span(str(end.exit_code), "" if good else "red")))
         if end.redactions:

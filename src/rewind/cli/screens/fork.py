@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from rewind.cli.screens.facts import print_facts
 from rewind.cli.screens.lineage import changes
-from rewind.cli.screens.money import amount, dollars
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import NONE, number, plural
 from rewind.model.step import Step
 from rewind.safe import safe_line
+from rewind.text import NONE, amount, dollars, number, plural
 from rewind.views.fork import Plan, Result, Spent
 
 SAMPLES = (

@@ -10,7 +10,6 @@ from rewind.cli.screens.facts import print_facts
 from rewind.cli.screens.step import usage_shown
 from rewind.cli.screens.steps import step_status
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.conversation.context import Change, Entry, compare, context_of
 from rewind.conversation.message_digest import written
 from rewind.conversation.outline import Outline, Understood
@@ -19,6 +18,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
 from rewind.model.step import StepKind
 from rewind.safe import safe_line
+from rewind.text import plural
 from rewind.views import call as understood
 from rewind.views import step_row
 from rewind.views.body import read_body

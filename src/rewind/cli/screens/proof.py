@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rewind.cli.screens.difference import change_lines
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.paragraph import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural
 from rewind.compare.minimise import Hunk
 from rewind.compare.outcome import Outcome
+from rewind.text import dollars, plural
 
 if TYPE_CHECKING:
     from rewind.runs.probe import Proof, Smallest, Trial

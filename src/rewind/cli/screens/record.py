@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import plural, seconds
 from rewind.errors import RewindError
 from rewind.pricing.spending import Pricing
 from rewind.runs.record import RecordResult
 from rewind.store.library import Library
+from rewind.text import dollars, duration, plural
 
 NO_CALL = (
     "the agent made no call in this run",
@@ -62,4 +61,4 @@ def _totals(result: RecordResult, cost: str | None) -> str:
     if result.tokens is not None:
         parts.append(plural(result.tokens, "token"))
         parts += [cost] if cost is not None else []
-    return ", ".join([*parts, seconds(result.seconds)])
+    return ", ".join([*parts, duration(result.seconds)])

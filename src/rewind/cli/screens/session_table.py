@@ -1,14 +1,14 @@
 """The table of sessions, for people."""
 
+import shlex
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 
 from rewind.cli.screens.facts import status
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.table import GAP, Cell, Column, display_width, print_table
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import NONE, age, command_line, number, plural, seconds
 from rewind.model.session import Session
+from rewind.text import NONE, age, dollars, duration, number, plural
 from rewind.views import Totals
 
 COLUMNS = (
@@ -76,9 +76,9 @@ def _row(session: Session, totals: Totals, now: float, unique: int) -> list[Cell
         number(totals.threads),
         number(tokens),
         dollars(totals.cost, totals.unpriced) if totals.llm_calls else NONE,
-        seconds(max(0.0, end.ended - start.started)) if end is not None else NONE,
+        duration(max(0.0, end.ended - start.started)) if end is not None else NONE,
         " ".join(f"{key}={value}" if value else key for key, value in start.tags.items()) or NONE,
-        command_line(start.command),
+        shlex.join(start.command),
     ]
 
 

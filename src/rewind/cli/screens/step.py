@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewind.cli.screens.facts import print_facts
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.steps import step_status
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import NONE, number, plural
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Understood
 from rewind.conversation.tools import ToolCall
@@ -16,6 +14,7 @@ from rewind.model.http import Headers
 from rewind.model.step import Ending, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.safe import safe_line
+from rewind.text import NONE, dollars, number, plural
 from rewind.views.body import events, is_event_stream, read_body
 from rewind.views.call import plain
 

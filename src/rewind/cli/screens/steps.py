@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import NONE, number, plural
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, Understood
 from rewind.conversation.tools import ToolCall
 from rewind.model.step import Ending, Step, StepKind
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
+from rewind.text import NONE, dollars, number, plural
 
 COLUMNS = (
     Column("#", right=True),

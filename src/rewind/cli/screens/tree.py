@@ -1,16 +1,16 @@
 """Sessions as a tree: forks and kept replays under the session they come from."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rewind.cli.screens.facts import status
 from rewind.cli.screens.lineage import changes
-from rewind.cli.screens.money import dollars
 from rewind.cli.screens.table import GAP, display_width
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.cli.screens.wording import NONE, age, command_line, plural
 from rewind.model.session import Session
 from rewind.safe import safe_line
+from rewind.text import NONE, age, dollars, plural
 from rewind.views import Totals
 
 _LEAST = 24
@@ -126,4 +126,4 @@ def _about(session: Session) -> str:
         return f"at step {start.forked_from.step}: {changes(start.forked_from)}"
     if start.replay_of is not None:
         return "replay, with live answers"
-    return command_line(start.command)
+    return shlex.join(start.command)

@@ -1,0 +1,52 @@
+"""Counts, money and spans of time as people read them."""
+
+NONE = "-"
+"""Stands where there is no value."""
+UNKNOWN = "—"
+"""Stands where an amount is not known, which is not the same as zero."""
+SOME_UNKNOWN = "+"
+"""Stands behind a sum that some calls are missing from, because their price is not known."""
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """``1 step``, ``1,204 steps``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def number(value: float | None) -> str:
+    """A whole number, or a dash where there is none."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def dollars(usd: float | None, unpriced: int = 0) -> str:
+    """``$0.034``; ``—`` where it is not known; ``$0.034+`` where some calls could not be priced."""
+    if usd is None or (unpriced and not usd):
+        return UNKNOWN
+    return amount(usd) + (SOME_UNKNOWN if unpriced else "")
+
+
+def amount(usd: float) -> str:
+    """With as many digits as matter: cents from a dollar on, tenths of a cent, or the first two digits."""
+    if usd == 0:
+        return "$0"
+    if usd >= 1:
+        return f"${usd:,.2f}"
+    if usd >= 0.01:
+        return f"${usd:.3f}"
+    return f"${usd:.2g}" if usd >= 0.0001 else "<$0.0001"
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the largest unit that fits."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def duration(seconds: float) -> str:
+    """A span of time: tenths of a second below a minute, then minutes and seconds, then hours and minutes."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,39 @@
+import pytest
+
+from rewind.text import age, amount, dollars, duration, number, plural
+
+
+@pytest.mark.parametrize(
+    ("span", "shown"),
+    [(-5, "0 s"), (12.4, "12 s"), (60, "1 min"), (7200, "2 h"), (86_400 * 3, "3 d"), (86_400 * 400, "400 d")],
+)
+def test_an_age_has_one_unit(span, shown):
+    assert age(span) == shown
+
+
+@pytest.mark.parametrize(
+    ("span", "shown"), [(8.44, "8.4 s"), (59.9, "59.9 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")]
+)
+def test_a_span_is_as_exact_as_it_is_interesting(span, shown):
+    assert duration(span) == shown
+
+
+def test_one_is_not_many():
+    assert (plural(1, "step"), plural(1204, "step"), plural(2, "miss", "misses")) == (
+        "1 step",
+        "1,204 steps",
+        "2 misses",
+    )
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [(0, "$0"), (0.00001, "<$0.0001"), (0.00123, "$0.0012"), (0.0344, "$0.034"), (1234.5, "$1,234.50")],
+)
+def test_money_has_the_digits_that_matter(usd, shown):
+    assert amount(usd) == shown == dollars(usd)
+
+
+def test_an_unknown_amount_is_not_zero():
+    assert (dollars(None), dollars(0, unpriced=2), dollars(0.5, unpriced=2)) == ("—", "—", "$0.500+")
+    assert (number(None), number(1204)) == ("-", "1,204")
