@@ -47,14 +47,16 @@ class InProcessOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessResult:
-    """How a run went. Notes are counted in none of these figures."""
+    """How a run went, or how it stands while it goes on. Notes are counted in none of these figures."""
 
     session_id: str | None
     """Of the session that was written; ``None`` when none was."""
+    folder: Path | None = None
+    """Where that session is written."""
     played: int = 0
     """Steps of the tape that were played, tool calls among them."""
-    total: int = 0
-    """Steps on the tape."""
+    tape: tuple[Step, ...] = ()
+    """Steps on the tape that the run could have asked for: not those that were made by a tool which was played."""
     unused: tuple[Step, ...] = ()
     """Steps on the tape that nobody asked for."""
     drifted: int = 0
@@ -74,3 +76,8 @@ class InProcessResult:
     other_calls: int = 0
     tool_calls: int = 0
     tokens: int | None = None
+
+    @property
+    def total(self) -> int:
+        """Steps on the tape."""
+        return len(self.tape)

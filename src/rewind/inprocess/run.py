@@ -277,7 +277,7 @@ class InProcessRun(Presence):
         if self._result is None and board.is_this_thread:
             with redirect_callers.ourselves():
                 threading.Thread(target=self.finish, args=(exit_code,), name="rewind-ending").start()
-            return self._how_it_went(None)
+            return self.progress()
         with self._ending:
             if self._result is None:
                 board.settle(around)
@@ -287,6 +287,19 @@ class InProcessRun(Presence):
                 self._result = self._how_it_went(self._close(exit_code) if board.is_here else None)
             return self._result
 
+    def progress(self) -> InProcessResult:
+        """How the run stands now: what was played, missed and asked live, what is left on the tape, whether recording
+        broke. Steps that the tape answered may not be on disk yet; see ``flush``."""
+        return self._result or self._how_it_went(self._broken)
+
+    def flush(self) -> None:
+        """Wait until all that was asked and answered so far is on disk."""
+        pen = self._pen
+        if pen is not None and not self.over:
+            done = threading.Event()
+            pen.ask(lambda: None, lambda _nothing: done.set())
+            done.wait()
+
     def _how_it_went(self, broken: str | None) -> InProcessResult:
         own, tally = self._road, self._tally
         assert own is not None, "the run has begun"
@@ -295,8 +308,9 @@ class InProcessRun(Presence):
         asked = tally.llm_calls + tally.other_calls - own.tools - own.notes
         return InProcessResult(
             session_id=self.session_id,
+            folder=None if self._writer is None else self._writer.folder,
             played=len(tape) - len(unused),
-            total=len(tape),
+            tape=tuple(tape),
             unused=unused,
             drifted=tally.drifted,
             live=tally.live - own.ran if self._replays else asked,
@@ -327,8 +341,15 @@ class InProcessRun(Presence):
             )
         )
         pen.close()
-        failure = pen.failure
-        return writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)
+        return self._broken
+
+    @property
+    def _broken(self) -> str | None:
+        """Why the session is not complete."""
+        if self._writer is None or self._pen is None:
+            return None
+        failure = self._pen.failure
+        return self._writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)
 
     # ── what the seams ask ───────────────────────────────────────────────────────────────────────────────
 
