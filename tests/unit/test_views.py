@@ -1,19 +1,22 @@
 import base64
 import gzip
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind import views
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.runs.replay import ReplayResult
+from rewind.runs.tally import MissNote
+from rewind.store.catalog.totals import Totals
+from rewind.views import fork as fork_views
+from rewind.views import session as views
 from rewind.views.body import body, events, read_body
 
 JSON: Headers = (("content-type", "application/json"),)
@@ -69,23 +72,9 @@ def an_answer(**changes: Any) -> StepResponse:
     return StepResponse(**(fields | changes))
 
 
-@dataclass(frozen=True)
-class Counts:
-    steps: int = 1
-    llm_calls: int = 1
-    tokens_in: int | None = 7
-    tokens_out: int | None = None
-    cache_read: int | None = 4
-    cache_write: int | None = None
-    reasoning: int | None = None
-    peak_context: int | None = 7
-    threads: int | None = 1
-    cut: int = 0
-    errors: int = 0
-    retries: int = 0
-    replayed: int = 0
-    cost: float | None = 0.034
-    unpriced: int = 1
+COUNTS = Totals(
+    steps=1, llm_calls=1, tokens_in=7, cache_read=4, peak_context=7, threads=1, cost=0.034, unpriced=1
+)
 
 
 def test_no_sessions_are_an_empty_list():
@@ -93,7 +82,7 @@ def test_no_sessions_are_an_empty_list():
 
 
 def test_a_session_says_what_it_was_and_what_came_of_it():
-    (view,) = views.sessions([(a_session(), Counts())])["sessions"]
+    (view,) = views.sessions([(a_session(), COUNTS)])["sessions"]
     assert view["id"] == "7f3a2b9c"
     assert view["started"] == "2023-11-14T22:13:20.250Z"
     assert view["seconds"] == 8.4
@@ -217,31 +206,24 @@ def test_a_moment_that_no_calendar_has_is_shown_as_it_is():
     assert views.moment(1e300) == "1e+300 s"
 
 
-@dataclass(frozen=True)
-class Miss:
-    reason: str = "never recorded"
-    report: str = "the nearest is step 2"
-
-
-@dataclass(frozen=True)
-class Result:
-    session_id: str = "7f3a2b9c"
-    played: int = 1
-    total: int = 2
-    drifted: int = 0
-    live: int = 0
-    misses: tuple[Miss, ...] = (Miss(),)
-    network_calls: int = 0
-    output: str = "different"
-    output_difference: str = "-a\n+b\n"
-    exit_code: int = 1
-    recorded_exit_code: int | None = 0
-    kept_as: str | None = None
-    remarks: tuple[str, ...] = field(default=("remark",))
+REPLAYED = ReplayResult(
+    session_id="7f3a2b9c",
+    played=1,
+    total=2,
+    drifted=0,
+    live=0,
+    misses=(MissNote(reason="never recorded", report="the nearest is step 2"),),
+    network_calls=0,
+    output="different",
+    output_difference="-a\n+b\n",
+    exit_code=1,
+    recorded_exit_code=0,
+    remarks=("remark",),
+)
 
 
 def test_a_replay_tells_its_misses_and_differences():
-    view = views.replay(Result())
+    view = fork_views.replay(REPLAYED)
     assert view["schema"] == "rewind/replay@1"
     assert view["misses"] == [{"reason": "never recorded", "report": "the nearest is step 2"}]
     assert (view["output"], view["exit_code"], view["recorded_exit_code"]) == ("different", 1, 0)

@@ -18,7 +18,7 @@ from rewind.safe import safe_line
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library, step_in
 from rewind.text import plural
-from rewind.views import moment
+from rewind.views.session import moment
 
 _LONGEST_NAME = 40
 _SHOWN = 8

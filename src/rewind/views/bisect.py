@@ -1,7 +1,7 @@
 """Where two runs part, and why → plain JSON."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rewind.compare.align import Row
 from rewind.compare.cause import Cause
@@ -12,41 +12,16 @@ from rewind.compare.phrases import cause_place, cause_title, ruled_out_text, slu
 from rewind.compare.run import Move, Run
 from rewind.compare.summary import likeness
 from rewind.compare.versions import changed_locks, changed_versions, same_code, versions_of
-from rewind.model.session import Session
-from rewind.model.surroundings import Surroundings
-from rewind.views import moment
-from rewind.views import session as session_view
-from rewind.views import surroundings as surroundings_view
 from rewind.views.compare import difference, steps
+from rewind.views.session import moment
+from rewind.views.session import session as session_view
+from rewind.views.session import surroundings as surroundings_view
+
+if TYPE_CHECKING:
+    from rewind.store.catalog.since import Seen, Use
 
 
-class Use(Protocol):
-    """A call that had a value."""
-
-    @property
-    def session(self) -> Session: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def ts(self) -> float: ...
-    @property
-    def surroundings(self) -> Surroundings | None: ...
-
-
-class Seen(Use, Protocol):
-    """The first call that had a value."""
-
-    @property
-    def last_without(self) -> Use | None: ...
-    @property
-    def before(self) -> int: ...
-    @property
-    def after(self) -> int: ...
-    @property
-    def unread(self) -> int: ...
-
-
-def finding(one: Finding, seen: Mapping[int, Seen]) -> dict[str, Any]:
+def finding(one: Finding, seen: Mapping[int, "Seen"]) -> dict[str, Any]:
     """What ``rewind bisect GOOD BAD`` found; ``seen`` tells since when, by the number of the cause."""
     comparison = one.comparison
     return {
@@ -113,7 +88,7 @@ def _move(run: Run, move: Move) -> dict[str, Any]:
     }
 
 
-def _cause(one: Finding, cause: Cause, seen: Seen | None) -> dict[str, Any]:
+def _cause(one: Finding, cause: Cause, seen: "Seen | None") -> dict[str, Any]:
     return {
         "kind": slug(cause.kind),
         "title": cause_title(cause),
@@ -125,7 +100,7 @@ def _cause(one: Finding, cause: Cause, seen: Seen | None) -> dict[str, Any]:
     }
 
 
-def _seen(seen: Seen) -> dict[str, Any]:
+def _seen(seen: "Seen") -> dict[str, Any]:
     return _use(seen) | {
         "last_without": None if seen.last_without is None else _use(seen.last_without),
         "sessions_before": seen.before,
@@ -134,7 +109,7 @@ def _seen(seen: Seen) -> dict[str, Any]:
     }
 
 
-def _use(use: Use) -> dict[str, Any]:
+def _use(use: "Use") -> dict[str, Any]:
     return {
         "session": use.session.id,
         "name": use.session.start.name,

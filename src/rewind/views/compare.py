@@ -10,8 +10,8 @@ from rewind.compare.move_result import saying_of
 from rewind.compare.phrases import slug
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
-from rewind.views import Totals
-from rewind.views import session as session_view
+from rewind.store.catalog.totals import Totals
+from rewind.views.session import session as session_view
 
 
 def tokens_of(totals: Totals) -> int | None:

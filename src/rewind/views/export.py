@@ -1,58 +1,13 @@
 """What was written to a file, what was taken out of it before, and what was taken in from one → plain JSON."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from rewind.redaction.scan import Finding
 
-class Finding(Protocol):
-    """Something that looks like a secret."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def step(self) -> int | None: ...
-    @property
-    def where(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def excerpt(self) -> str: ...
-    @property
-    def places(self) -> int: ...
-
-
-class Removed(Protocol):
-    """What patterns took out."""
-
-    @property
-    def steps(self) -> Mapping[int, int]: ...
-    @property
-    def elsewhere(self) -> int: ...
-    @property
-    def misses(self) -> Sequence[int]: ...
-    @property
-    def answers(self) -> Sequence[int]: ...
-    @property
-    def unread(self) -> Mapping[int, Sequence[str]]: ...
-    @property
-    def idle(self) -> Sequence[str]: ...
-    @property
-    def count(self) -> int: ...
-
-
-class Imported(Protocol):
-    """What came of a file."""
-
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def new(self) -> bool: ...
-    @property
-    def remarks(self) -> Sequence[str]: ...
+if TYPE_CHECKING:
+    from rewind.reading.import_ import Imported
+    from rewind.reading.removal import Removed
 
 
 def exported(
@@ -67,7 +22,7 @@ def exported(
     size: int | None,
     sha256: str | None,
     recorded: int,
-    removed: Removed,
+    removed: "Removed",
     findings: Sequence[Finding],
 ) -> dict[str, Any]:
     """A file; or, where ``file`` is ``None``, why none was written: the findings.
@@ -110,12 +65,12 @@ def finding(one: Finding) -> dict[str, Any]:
     }
 
 
-def imported(rows: Sequence[tuple[str, Imported | str]]) -> dict[str, Any]:
+def imported(rows: Sequence[tuple[str, "Imported | str"]]) -> dict[str, Any]:
     """What came of each file, or why nothing did."""
     return {"schema": "rewind/import@1", "files": [_file(path, one) for path, one in rows]}
 
 
-def _file(path: str, one: Imported | str) -> dict[str, Any]:
+def _file(path: str, one: "Imported | str") -> dict[str, Any]:
     if isinstance(one, str):
         return {"file": path, "id": None, "error": one}
     return {

@@ -1,95 +1,38 @@
-"""Forks as plain JSON: where a session comes from, what a fork will do, and what it came to."""
+"""Runs as plain JSON: what a replay came to, what a fork will do, and what it came to."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from rewind.model.session import Lineage
-from rewind.model.step import Step
+from rewind.pricing.spending import Spending
+from rewind.views.session import lineage
 
-
-class Spent(Protocol):
-    """A sum of money that says what it leaves out."""
-
-    @property
-    def usd(self) -> float | None: ...
-    @property
-    def unpriced(self) -> int: ...
+if TYPE_CHECKING:
+    from rewind.runs.fork.plan import ForkPlan
+    from rewind.runs.fork.result import ForkResult
+    from rewind.runs.replay import ReplayResult
 
 
-class MissNote(Protocol):
-    """A request that the recording could not answer."""
-
-    @property
-    def reason(self) -> str: ...
-    @property
-    def report(self) -> str: ...
-
-
-class Plan(Protocol):
-    """A fork before it runs."""
-
-    @property
-    def lineage(self) -> Lineage: ...
-    @property
-    def reused(self) -> Sequence[Step]: ...
-    @property
-    def live(self) -> Sequence[Step]: ...
-    @property
-    def dropped(self) -> Sequence[str]: ...
-    def models(self) -> Iterable[tuple[Step, str | None]]: ...
-
-
-class Result(Protocol):
-    """A fork that ran."""
-
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def lineage(self) -> Lineage: ...
-    @property
-    def reused(self) -> Sequence[Step]: ...
-    @property
-    def drifted(self) -> Sequence[int]: ...
-    @property
-    def live(self) -> Sequence[Step]: ...
-    @property
-    def answer(self) -> Step | None: ...
-    @property
-    def exit_code(self) -> int: ...
-    @property
-    def misses(self) -> Sequence[MissNote]: ...
-    @property
-    def unasked(self) -> str | None: ...
-    @property
-    def stopped(self) -> str | None: ...
-    @property
-    def spent(self) -> Spent: ...
-    @property
-    def tokens(self) -> int | None: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def remarks(self) -> Sequence[str]: ...
-    @property
-    def broken(self) -> str | None: ...
-
-
-def lineage(one: Lineage | None) -> dict[str, Any] | None:
-    """Where a fork comes from; ``None`` for a session that is none."""
-    if one is None:
-        return None
+def replay(result: "ReplayResult") -> dict[str, Any]:
+    """What a replay came to."""
     return {
-        "session": one.session,
-        "step": one.step,
-        "edits": list(one.edits),
-        "by_hand": one.by_hand,
-        "earlier": [list(earlier.edits) for earlier in one.earlier],
-        "sample": one.sample,
-        "probe": one.probe,
+        "schema": "rewind/replay@1",
+        "session": result.session_id,
+        "played": result.played,
+        "total": result.total,
+        "drifted": result.drifted,
+        "live": result.live,
+        "network_calls": result.network_calls,
+        "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],
+        "output": result.output,
+        "output_difference": result.output_difference,
+        "exit_code": result.exit_code,
+        "recorded_exit_code": result.recorded_exit_code,
+        "kept_as": result.kept_as,
+        "remarks": list(result.remarks),
     }
 
 
-def plan(one: Plan, estimate: Spent, samples: int, limit: float | None) -> dict[str, Any]:
+def plan(one: "ForkPlan", estimate: Spending, samples: int, limit: float | None) -> dict[str, Any]:
     """What a fork will do."""
     asked = {step.index: model for step, model in one.models()}
     return {
@@ -108,7 +51,7 @@ def plan(one: Plan, estimate: Spent, samples: int, limit: float | None) -> dict[
     }
 
 
-def forks(results: Sequence[Result], asked_for: int, unstarted: str | None) -> dict[str, Any]:
+def forks(results: Sequence["ForkResult"], asked_for: int, unstarted: str | None) -> dict[str, Any]:
     """What one fork came to, or several samples of it."""
     return {
         "schema": "rewind/fork@1",
@@ -118,7 +61,7 @@ def forks(results: Sequence[Result], asked_for: int, unstarted: str | None) -> d
     }
 
 
-def _run(one: Result) -> dict[str, Any]:
+def _run(one: "ForkResult") -> dict[str, Any]:
     reading = (
         one.answer.response.reading if one.answer is not None and one.answer.response is not None else None
     )

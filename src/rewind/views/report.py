@@ -12,10 +12,11 @@ from rewind.conversation.outline import Outline, Understood
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Ending, StepKind
-from rewind.views import moment
-from rewind.views.export import Finding, Removed
+from rewind.reading.removal import Removed
+from rewind.redaction.scan import Finding
 from rewind.views.markdown import code, fenced, table
 from rewind.views.report_conversation import UNKNOWN, conversation, titled
+from rewind.views.session import moment
 
 _CELL = 120
 

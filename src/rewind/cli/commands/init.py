@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.terminal import Span, Terminal, err, out
 from rewind.errors import ExitCode, UsageError
@@ -13,6 +12,7 @@ from rewind.gateway.clients import NEVER_RECORDED, ClientCheck, check_clients
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.store.files import prepare_home
+from rewind.views import store as views
 
 
 @click.command("init")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import click
 
-from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument, write_data
 from rewind.cli.progress import progress
 from rewind.cli.screens.context import print_changes, print_context
@@ -25,6 +24,7 @@ from rewind.pricing.spending import cost_of, spending
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library, split_step, split_tool, step_in
 from rewind.views import call as understood
+from rewind.views import session as views
 
 
 @click.command("inspect")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import click
 
-from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.session_table import print_sessions
 from rewind.cli.screens.terminal import Span, Terminal, err, out
@@ -21,6 +20,7 @@ from rewind.store.catalog.filters import Listed, Wanted
 from rewind.store.catalog.totals import Totals
 from rewind.store.library import Library
 from rewind.text import SOME_UNKNOWN, plural
+from rewind.views import session as views
 
 SHOWN = 30
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.cli.upstream_options import upstream_from, upstream_options
@@ -19,6 +18,7 @@ from rewind.model.step import StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.store.library import Library, split_step
 from rewind.text import dollars, plural
+from rewind.views import fork as views
 
 if TYPE_CHECKING:
     from rewind.runs.replay import ReplayOptions, ReplayResult

@@ -14,7 +14,7 @@ from rewind.providers.texts import TextKind
 from rewind.store.library import Library
 from rewind.store.search.index import Found, Hit, Query
 from rewind.text import age, plural
-from rewind.views.search import search as as_json_view
+from rewind.views.store import search as as_json_view
 
 SHOWN = 20
 _LEAST = 24

@@ -16,7 +16,7 @@ from rewind.pricing.report import By, Day, Figures, Report
 from rewind.store.catalog.figures import report
 from rewind.store.replays import served_again
 from rewind.text import amount, dollars, number, plural
-from rewind.views.stats import stats as as_json_view
+from rewind.views.store import stats as as_json_view
 
 SHOWN = 30
 """Groups in the table; the others are summed up below it."""

@@ -2,14 +2,15 @@
 
 import click
 
-from rewind import views
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
 from rewind.cli.progress import progress
 from rewind.cli.screens.terminal import Span, Terminal, out
 from rewind.errors import ExitCode, RewindError
-from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.catalog import Catalog, CatalogState
 from rewind.store.library import Library
+from rewind.store.verify import Damage
 from rewind.text import plural
+from rewind.views import store as views
 
 
 @click.command("verify")
@@ -32,7 +33,7 @@ def command(app: App, session: str | None, as_json: bool) -> int:
     """
     library = Library(app.home)
     chosen = [library.find(session)] if session else library.sessions()
-    found: list[views.Damage] = []
+    found: list[Damage] = []
     with progress("sessions checked") as show:
         for done, one in enumerate(chosen):
             show(done, len(chosen))
@@ -45,7 +46,7 @@ def command(app: App, session: str | None, as_json: bool) -> int:
     return ExitCode.ENVIRONMENT if found or problem else ExitCode.OK
 
 
-def _catalog(app: App) -> tuple[views.CatalogState | None, str | None]:
+def _catalog(app: App) -> tuple[CatalogState | None, str | None]:
     """Bring the catalog up to date: its state, or why that failed."""
     try:
         return Catalog(app.home).catch_up(), None
@@ -56,8 +57,8 @@ def _catalog(app: App) -> tuple[views.CatalogState | None, str | None]:
 def _show(
     terminal: Terminal,
     checked: int,
-    found: list[views.Damage],
-    catalog: views.CatalogState | None,
+    found: list[Damage],
+    catalog: CatalogState | None,
     problem: str | None,
 ) -> None:
     for damage in found:

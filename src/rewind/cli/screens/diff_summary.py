@@ -7,8 +7,8 @@ from rewind.cli.comparing import Side
 from rewind.cli.screens.paragraph import print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.summary import Likeness, Summary
+from rewind.store.catalog.totals import Totals
 from rewind.text import UNKNOWN, amount, dollars, duration, plural
-from rewind.views import Totals
 from rewind.views.compare import seconds_of, tokens_of
 
 SIGNS = {

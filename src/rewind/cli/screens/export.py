@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.screens.fork import step_spans
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.redaction.scan import Finding
 from rewind.store.traces import is_from_a_trace
 from rewind.text import plural
-from rewind.views.export import Finding
 
 if TYPE_CHECKING:
     from rewind.reading.export import Package

@@ -11,7 +11,7 @@ from rewind.model.session import Session
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
 from rewind.text import duration, plural
-from rewind.views import moment
+from rewind.views.session import moment
 
 
 def status(session: Session) -> Span:

@@ -2,15 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rewind.cli.screens.facts import print_facts
 from rewind.cli.screens.lineage import changes
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.step import Step
+from rewind.pricing.spending import Spending
 from rewind.safe import safe_line
 from rewind.text import NONE, amount, dollars, number, plural
-from rewind.views.fork import Plan, Result, Spent
+
+if TYPE_CHECKING:
+    from rewind.runs.fork.plan import ForkPlan
+    from rewind.runs.fork.result import ForkResult
 
 SAMPLES = (
     Column("#", right=True),
@@ -35,7 +40,13 @@ def step_spans(steps: Iterable[int]) -> str:
 
 
 def print_plan(
-    terminal: Terminal, plan: Plan, estimate: Spent, samples: int, limit: float | None, *, known: bool
+    terminal: Terminal,
+    plan: "ForkPlan",
+    estimate: Spending,
+    samples: int,
+    limit: float | None,
+    *,
+    known: bool,
 ) -> None:
     """``rewind fork --dry-run``. ``known``: whether every model that will be asked has a price."""
     lineage = plan.lineage
@@ -59,7 +70,7 @@ def print_plan(
     print_facts(terminal, facts)
 
 
-def _estimate(plan: Plan, estimate: Spent, samples: int) -> str:
+def _estimate(plan: "ForkPlan", estimate: Spending, samples: int) -> str:
     if not any(True for _ in plan.models()):
         return "$0: no model is asked, if the run goes as it did"
     one = dollars(estimate.usd, estimate.unpriced)
@@ -74,7 +85,7 @@ def _estimate(plan: Plan, estimate: Spent, samples: int) -> str:
     return told
 
 
-def print_forked(terminal: Terminal, result: Result, base: str | None = None) -> None:
+def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = None) -> None:
     """The last lines of a run of ``rewind fork``; ``base`` is how a command line names what was forked."""
     for miss in result.misses:
         terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
@@ -111,7 +122,7 @@ def _reused(steps: Sequence[Step]) -> str:
 
 
 def print_samples(
-    terminal: Terminal, results: Sequence[Result], asked_for: int, unstarted: str | None
+    terminal: Terminal, results: Sequence["ForkResult"], asked_for: int, unstarted: str | None
 ) -> None:
     """The samples side by side, and which of them answer alike."""
     terminal.line()
@@ -127,7 +138,7 @@ def print_samples(
         terminal.line(f"  {count} × ", safe_line(texts[said], _ANSWER_SHOWN))
 
 
-def _summary(results: Sequence[Result], asked_for: int, answered: int, ways: int) -> str:
+def _summary(results: Sequence["ForkResult"], asked_for: int, answered: int, ways: int) -> str:
     """Only what was answered can be alike."""
     step = f"step {results[0].lineage.step}"
     how = "alike" if ways == 1 else f"in {ways} ways"
@@ -139,7 +150,7 @@ def _summary(results: Sequence[Result], asked_for: int, answered: int, ways: int
     return f"{ran}; {step} was answered {answered} times, {how}:"
 
 
-def _row(at: int, one: Result) -> list[Cell]:
+def _row(at: int, one: "ForkResult") -> list[Cell]:
     return [
         str(at),
         one.session_id,
@@ -150,7 +161,7 @@ def _row(at: int, one: Result) -> list[Cell]:
     ]
 
 
-def _outcome(one: Result) -> Span:
+def _outcome(one: "ForkResult") -> Span:
     if one.unasked is not None:
         return Span("✗ not asked", "red")
     if one.stopped is not None:
@@ -158,14 +169,14 @@ def _outcome(one: Result) -> Span:
     return Span("✓ ok", "green") if one.exit_code == 0 else Span(f"✗ exit {one.exit_code}", "red")
 
 
-def _text(one: Result) -> str:
+def _text(one: "ForkResult") -> str:
     if one.answer is None or one.answer.response is None:
         return NONE
     reading = one.answer.response.reading
     return reading.text or (f"error: {reading.error}" if reading.error else NONE)
 
 
-def _said(one: Result) -> str:
+def _said(one: "ForkResult") -> str:
     """Equal for answers that say the same, whatever their ids."""
     reading = (
         one.answer.response.reading if one.answer is not None and one.answer.response is not None else None

@@ -20,8 +20,8 @@ from rewind.model.step import StepKind
 from rewind.safe import safe_line
 from rewind.text import plural
 from rewind.views import call as understood
-from rewind.views import step_row
 from rewind.views.body import read_body
+from rewind.views.session import step_row
 
 _ANSWER_SHOWN = 300
 """Characters of the recorded answer."""

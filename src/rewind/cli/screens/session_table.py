@@ -8,8 +8,8 @@ from rewind.cli.screens.facts import status
 from rewind.cli.screens.table import GAP, Cell, Column, display_width, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.session import Session
+from rewind.store.catalog.totals import Totals
 from rewind.text import NONE, age, dollars, duration, number, plural
-from rewind.views import Totals
 
 COLUMNS = (
     Column("id"),

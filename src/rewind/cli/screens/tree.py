@@ -10,8 +10,8 @@ from rewind.cli.screens.table import GAP, display_width
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.session import Session
 from rewind.safe import safe_line
+from rewind.store.catalog.totals import Totals
 from rewind.text import NONE, age, dollars, plural
-from rewind.views import Totals
 
 _LEAST = 24
 """Cells for what a session is about, however narrow the screen."""

@@ -1,0 +1,183 @@
+"""Sessions and their steps as plain JSON."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from rewind.model.outcome import outcome_of
+from rewind.model.session import Lineage, Recording, Session
+from rewind.model.step import Step
+from rewind.model.surroundings import Surroundings
+from rewind.store.catalog.totals import Totals
+from rewind.views.body import body
+
+
+def sessions(rows: Iterable[tuple[Session, Totals]]) -> dict[str, Any]:
+    """The list of sessions."""
+    return {"schema": "rewind/sessions@1", "sessions": [session(one, totals) for one, totals in rows]}
+
+
+def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
+    """A session without its steps."""
+    start, end = one.start, one.end
+    view: dict[str, Any] = {
+        "id": one.id,
+        "name": start.name,
+        "status": one.status.value,
+        "outcome": outcome_of(one).value,
+        "command": list(start.command),
+        "cwd": start.cwd,
+        "started": moment(start.started),
+        "ended": moment(end.ended) if end else None,
+        "seconds": round(end.ended - start.started, 3) if end else None,
+        "exit_code": end.exit_code if end else None,
+        "tags": dict(start.tags),
+        "hosts": list(start.hosts),
+        "all_hosts": start.all_hosts,
+        "replay_of": start.replay_of,
+        "forked_from": lineage(start.forked_from),
+        "redactions": end.redactions if end else None,
+        "remarks": list(end.remarks) if end else [],
+        "broken": end.broken if end else None,
+        "rewind_version": start.rewind_version,
+        "folder": one.folder,
+        "file": one.file,
+        "imported": start.imported,
+    }
+    if totals is not None:
+        view |= {
+            "steps": totals.steps,
+            "llm_calls": totals.llm_calls,
+            "tokens_in": totals.tokens_in,
+            "tokens_out": totals.tokens_out,
+            "cache_read": totals.cache_read,
+            "cache_write": totals.cache_write,
+            "reasoning": totals.reasoning,
+            "peak_context": totals.peak_context,
+            "threads": totals.threads,
+            "cut": totals.cut,
+            "errors": totals.errors,
+            "retries": totals.retries,
+            "replayed": totals.replayed,
+            "cost_usd": totals.cost,
+            "unpriced": totals.unpriced,
+        }
+    return view
+
+
+def lineage(one: Lineage | None) -> dict[str, Any] | None:
+    """Where a fork comes from; ``None`` for a session that is none."""
+    if one is None:
+        return None
+    return {
+        "session": one.session,
+        "step": one.step,
+        "edits": list(one.edits),
+        "by_hand": one.by_hand,
+        "earlier": [list(earlier.edits) for earlier in one.earlier],
+        "sample": one.sample,
+        "probe": one.probe,
+    }
+
+
+def recording(one: Recording) -> dict[str, Any]:
+    """A session with a row for each step."""
+    return {
+        "schema": "rewind/session@1",
+        "session": session(one.session),
+        "surroundings": None if one.surroundings is None else surroundings(one.surroundings),
+        "steps": [step_row(step) for step in one.steps],
+        "damage": list(one.damage),
+    }
+
+
+def surroundings(one: Surroundings) -> dict[str, Any]:
+    """What a run stood on."""
+    return {
+        "commit": one.commit,
+        "branch": one.branch,
+        "dirty": one.dirty,
+        "changes": one.changes,
+        "locks": dict(one.locks),
+    }
+
+
+def step_row(step: Step) -> dict[str, Any]:
+    """A step without its bodies."""
+    request, response = step.request, step.response
+    view: dict[str, Any] = {
+        "index": request.index,
+        "kind": request.kind.value,
+        "provider": request.provider,
+        "model": (response.reading.model if response else None) or request.model,
+        "started": moment(request.ts),
+        "method": request.head.method,
+        "url": request.head.url,
+        "match_key": request.match_key,
+        "request_size": request.body_size,
+        "note": request.note,
+        "status": None,
+        "ending": None,
+        "reason": None,
+        "ms": None,
+        "first_ms": None,
+        "response_size": None,
+        "tokens_in": None,
+        "tokens_out": None,
+        "text": "",
+        "error": None,
+        "tape": None,
+    }
+    if response is not None:
+        view |= {
+            "status": response.head.status if response.head else None,
+            "ending": response.ending.value,
+            "reason": response.reason,
+            "ms": response.ms,
+            "first_ms": response.first_ms,
+            "response_size": response.body_size,
+            "tokens_in": response.reading.usage.input,
+            "tokens_out": response.reading.usage.output,
+            "text": response.reading.text,
+            "error": response.reading.error,
+            "tape": response.tape,
+            "note": request.note or response.reading.note,
+        }
+    return view
+
+
+def step(session_id: str, one: Step, request_body: bytes, response_body: bytes | None) -> dict[str, Any]:
+    """A step in full."""
+    request, response = one.request, one.response
+    view: dict[str, Any] = {
+        "schema": "rewind/step@1",
+        "session": session_id,
+        "step": step_row(one),
+        "request": {
+            "method": request.head.method,
+            "url": request.head.url,
+            "headers": [list(pair) for pair in request.head.headers],
+            "body": body(request_body, request.head.headers) | {"blob": request.body},
+        },
+        "response": None,
+    }
+    if response is not None and response.head is not None:
+        view["response"] = {
+            "status": response.head.status,
+            "reason": response.head.reason,
+            "headers": [list(pair) for pair in response.head.headers],
+            "body": body(response_body or b"", response.head.headers, response.chunks)
+            | {"blob": response.body},
+            "chunks": [{"at_ms": chunk.at / 1000, "size": chunk.size} for chunk in response.chunks],
+            "trailers": [list(pair) for pair in response.trailers],
+        }
+    return view
+
+
+def moment(seconds: float) -> str:
+    """ISO 8601, UTC, to the millisecond."""
+    try:
+        when = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s"  # a clock that was far off, or a file that is not ours: still to be shown
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
