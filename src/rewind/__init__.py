@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
     from rewind.reading.messages import Messages
-    from rewind.sdk.note import note
+    from rewind.sdk.current_session import note
     from rewind.sdk.run import Run
     from rewind.sdk.session import session
     from rewind.sdk.tool import tool
@@ -37,7 +37,7 @@ _LATER = {
     "Run": "rewind.sdk.run",
     "ToolFailed": "rewind.errors",
     "Trace": "rewind.trace.recorder",
-    "note": "rewind.sdk.note",
+    "note": "rewind.sdk.current_session",
     "session": "rewind.sdk.session",
     "tool": "rewind.sdk.tool",
 }

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rewind.errors import UsageError
+from rewind.pytest_plugin.cassette_paths import default_path
 from rewind.pytest_plugin.marks import Wish, read_wish
-from rewind.pytest_plugin.paths import default_path
 
 _FOLDER = "cassettes"
 

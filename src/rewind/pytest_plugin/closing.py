@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rewind.pytest_plugin.belonging import orphans
-from rewind.pytest_plugin.figures import Figures, figures_from
-from rewind.pytest_plugin.modes import Mode
-from rewind.pytest_plugin.paths import shown_path
-from rewind.pytest_plugin.summary import lines, unplayed
+from rewind.pytest_plugin.cassette_paths import shown_path
+from rewind.pytest_plugin.options import Mode
+from rewind.pytest_plugin.report import lines, unplayed
+from rewind.pytest_plugin.usage import Figures, figures_from
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin.desk import Desk
+    from rewind.pytest_plugin.state import Desk
 
 _SELECTING = (
     "keyword",

@@ -9,8 +9,8 @@ from pathlib import Path
 from rewind.inprocess.run import InProcessRun
 from rewind.inprocess.tool_calls import within_tools
 from rewind.model.step import Step, StepKind
+from rewind.pytest_plugin.cassette_update import Reel
 from rewind.pytest_plugin.saying import miss_text
-from rewind.pytest_plugin.writing import Reel
 from rewind.store.journal.reader import FolderReader
 
 _TOLD = (StepKind.NOTE, StepKind.ERROR)

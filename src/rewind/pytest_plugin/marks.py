@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from rewind.errors import UsageError
-from rewind.pytest_plugin.modes import Mode, mode_named
+from rewind.pytest_plugin.options import Mode, mode_named
 
 ENDINGS = (".rw", ".rw.zst")
 Tools = Literal["replay", "live"]

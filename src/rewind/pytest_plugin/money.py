@@ -9,8 +9,8 @@ from rewind.conversation.outline import outline_of
 from rewind.model.step import Reading, Step, StepKind
 from rewind.pricing.prices import Prices, load_prices
 from rewind.pricing.spending import Spending, spending
+from rewind.pytest_plugin.cassette_update import Reel
 from rewind.pytest_plugin.observed import cost_as_if_live
-from rewind.pytest_plugin.writing import Reel
 from rewind.settings import Settings, read_settings
 
 

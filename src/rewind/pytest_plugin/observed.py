@@ -13,7 +13,7 @@ from rewind.model.message import ToolResult, ToolUse
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
 from rewind.pricing.spending import Pricing, cost_of, known_sum, may_have_cost
-from rewind.pytest_plugin.writing import Blob, Reel
+from rewind.pytest_plugin.cassette_update import Blob, Reel
 from rewind.views.body import read_body
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from rewind.errors import BadCassette
 from rewind.pytest_plugin import saying
 from rewind.pytest_plugin.marks import Wish
-from rewind.pytest_plugin.modes import Act, Mode
+from rewind.pytest_plugin.options import Act, Mode
 from rewind.store.portable import Portable
 from rewind.store.session_files import open_file
 

@@ -4,7 +4,7 @@ from rewind.compare.divergence import bisect
 from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.run import Run
 from rewind.model.step import Step
-from rewind.pytest_plugin.writing import Reel
+from rewind.pytest_plugin.cassette_update import Reel
 from rewind.safe import safe
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rewind.pytest_plugin.desk import DESK, OLD_AFTER, Desk
-from rewind.pytest_plugin.modes import Mode
+from rewind.pytest_plugin.options import Mode
+from rewind.pytest_plugin.state import DESK, OLD_AFTER, Desk
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin import take as takes
+    from rewind.pytest_plugin import marked_test as takes
     from rewind.pytest_plugin.observed import RewindRun
 
 MARK = (
@@ -97,7 +97,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     seams()
     if mark is None:
         return (yield)
-    from rewind.pytest_plugin.guarding import guarded_before
+    from rewind.pytest_plugin.network_guard import guarded_before
 
     item.stash[BEFORE] = end = guarded_before(desk, item, mark)
     try:
@@ -121,11 +121,11 @@ def _rewind(request: pytest.FixtureRequest) -> None:
     if "block_network" in request.fixturenames:
         request.getfixturevalue("block_network")  # pytest-recording's: it must not come after ours
     if mark is None:
-        from rewind.pytest_plugin.guarding import guarded
+        from rewind.pytest_plugin.network_guard import guarded
 
         request.addfinalizer(guarded(desk, node))
         return
-    from rewind.pytest_plugin.take import Take
+    from rewind.pytest_plugin.marked_test import Take
 
     node.stash[BEFORE]()
     take = node.stash[TAKE] = Take(desk, node, mark, request.getfixturevalue("rewind_config"))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rewind.pytest_plugin.figures import Figures
-from rewind.pytest_plugin.modes import VARIABLE, Mode
+from rewind.pytest_plugin.options import VARIABLE, Mode
 from rewind.pytest_plugin.saying import command
+from rewind.pytest_plugin.usage import Figures
 from rewind.safe import safe
 from rewind.text import plural
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin.desk import Desk
+    from rewind.pytest_plugin.state import Desk
 
 _QUESTION = "re-record? [y/N/a/q] "
 _REPORTS = ("--junitxml", "--junit-xml", "--report-log", "--html")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rewind.errors import ResultLost, ToolFailed
-from rewind.sdk.checking import write_checked
-from rewind.sdk.failures import failure_again, written_failure
-from rewind.sdk.objects import Classes
-from rewind.sdk.values import Lost, Written, as_json, read
+from rewind.sdk.values.checking import write_checked
+from rewind.sdk.values.failures import failure_again, written_failure
+from rewind.sdk.values.objects import Classes
+from rewind.sdk.values.serialise import Lost, Written, as_json, read
 
 if TYPE_CHECKING:
     from rewind.inprocess.tool_calls import PlayedTool, ToolUnderWay

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewind.sdk.values import as_json, write
+from rewind.sdk.values.serialise import as_json, write
 
 _OWN = ("self", "cls")
 """Whoever the tool belongs to is no argument of it."""

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, TypeVar, overload
 
-    from rewind.sdk.conduct import Conduct
     from rewind.sdk.modes import Mode, OnMiss, PathLike
     from rewind.sdk.run import Run
+    from rewind.sdk.session_run import Conduct
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -73,8 +73,8 @@ class SessionMaker:
 
 def _conduct(asked: Mapping[str, Any]) -> Conduct:
     # Lazily: at the first call, not when the program is loaded.
-    from rewind.sdk.conduct import Conduct
     from rewind.sdk.plan import Plan
+    from rewind.sdk.session_run import Conduct
 
     return Conduct(Plan(**asked))
 

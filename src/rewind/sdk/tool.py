@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Generator
     from typing import Any, TypeVar, overload
 
-    from rewind.sdk.calls import ToolCalls
+    from rewind.sdk.tool_calls import ToolCalls
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -50,7 +50,7 @@ def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:
 
     @functools.cache
     def calls() -> ToolCalls:
-        from rewind.sdk.calls import ToolCalls  # lazily: at the first call in a session
+        from rewind.sdk.tool_calls import ToolCalls  # lazily: at the first call in a session
 
         return ToolCalls(function, named, ignore)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rewind.pytest_plugin.failing import forget, kept_path
+from rewind.pytest_plugin.failed_run import forget, kept_path
 from rewind.settings import read_settings
 
 

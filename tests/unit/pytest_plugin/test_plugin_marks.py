@@ -7,7 +7,7 @@ import pytest
 
 from rewind.errors import UsageError
 from rewind.pytest_plugin.marks import read_wish
-from rewind.pytest_plugin.modes import Mode
+from rewind.pytest_plugin.options import Mode
 
 
 def test_a_cassette_is_named_by_position_or_by_name() -> None:

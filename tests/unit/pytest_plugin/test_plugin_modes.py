@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.pytest_plugin.modes import Act, Mode, act_for, choose
+from rewind.pytest_plugin.options import Act, Mode, act_for, choose
 
 
 def test_a_developer_records_once_and_a_ci_server_never() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.pytest_plugin.paths import _text, default_path, safe_name
+from rewind.pytest_plugin.cassette_paths import _text, default_path, safe_name
 
 FILE = Path("/project/tests/test_refund.py")
 
@@ -93,7 +93,7 @@ def test_a_local_function_goes_by_its_place() -> None:
 NAMES_OF_SETS = """
 from dataclasses import dataclass
 from pathlib import Path
-from rewind.pytest_plugin.paths import default_path
+from rewind.pytest_plugin.cassette_paths import default_path
 
 @dataclass
 class Case:

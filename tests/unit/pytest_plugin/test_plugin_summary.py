@@ -1,8 +1,8 @@
 """What is said at the end."""
 
-from rewind.pytest_plugin.figures import Figures, figures_from
+from rewind.pytest_plugin.report import headline, lines, unplayed
 from rewind.pytest_plugin.review import chosen
-from rewind.pytest_plugin.summary import headline, lines, unplayed
+from rewind.pytest_plugin.usage import Figures, figures_from
 
 NOW = 1_800_000_000.0
 DAY = 86400.0

@@ -9,7 +9,7 @@ import pytest
 from rewind.errors import ResultLost, ToolFailed
 from rewind.inprocess.tool_calls import PlayedTool
 from rewind.sdk.answers import Recorded
-from rewind.sdk.objects import Classes
+from rewind.sdk.values.objects import Classes
 
 
 def recorded(answer: Any, *, status: int = 200, ms: float = 1.0) -> Recorded:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import RewindError, ToolFailed
-from rewind.sdk.failures import failure_again, written_failure
+from rewind.sdk.values.failures import failure_again, written_failure
 
 
 class Missing(LookupError):
@@ -72,7 +72,7 @@ def test_notes_stay_with_an_exception() -> None:
         "os.system",
         "x",
         "",
-        "rewind.sdk.failures.Classes",
+        "rewind.sdk.values.failures.Classes",
     ],
 )
 def test_what_is_no_exception_here_is_told_of_but_not_built(name: str) -> None:

@@ -17,9 +17,9 @@ import attrs
 import pydantic
 import pytest
 
-from rewind.sdk.checking import same, write_checked
-from rewind.sdk.objects import Classes, classes_in
-from rewind.sdk.values import Lost, Written, as_json, read, text_of, write
+from rewind.sdk.values.checking import same, write_checked
+from rewind.sdk.values.objects import Classes, classes_in
+from rewind.sdk.values.serialise import Lost, Written, as_json, read, text_of, write
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.sdk.objects import Classes, classes_in
-from rewind.sdk.values import Lost, Written, as_json, read, text_of, write
+from rewind.sdk.values.objects import Classes, classes_in
+from rewind.sdk.values.serialise import Lost, Written, as_json, read, text_of, write
 
 
 class Colour(enum.Enum):

@@ -114,7 +114,7 @@ class Conduct:
 
     def _finished(self, engine: "InProcessRun", error: BaseException | None) -> "InProcessResult":
         if error is not None and not isinstance(error, GeneratorExit | SystemExit | KeyboardInterrupt):
-            from rewind.sdk.failures import written_failure
+            from rewind.sdk.values.failures import written_failure
 
             kept = written_failure(error)
             engine.note(kept["error"], {"exception": kept["exception"]}, error=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewind.pytest_plugin.modes import Choice, choose
+from rewind.pytest_plugin.options import Choice, choose
 
 OLD_AFTER = "180"
 """Days after which a cassette is called old."""

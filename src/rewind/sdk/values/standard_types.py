@@ -8,8 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from rewind.sdk.moments import moment, moment_text
-from rewind.sdk.objects import CannotBuild
+from rewind.sdk.values.moments import moment, moment_text
+from rewind.sdk.values.objects import CannotBuild
 
 
 @dataclass(frozen=True, slots=True)

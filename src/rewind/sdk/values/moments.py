@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from rewind.sdk.objects import CannotBuild, class_name
+from rewind.sdk.values.objects import CannotBuild, class_name
 
 _FORM = re.compile(r"(?P<iso>[^\[( ]+)(?:\[(?P<key>[^\]]+)\]|\((?P<name>.*)\))?(?P<fold> fold=1)?", re.DOTALL)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rewind.errors import RewindError
 from rewind.sdk.answers import Kept, Recorded, Untold
 from rewind.sdk.arguments import Arguments
-from rewind.sdk.objects import Classes, classes_in
+from rewind.sdk.values.objects import Classes, classes_in
 
 if TYPE_CHECKING:
     from rewind.inprocess.run import InProcessRun

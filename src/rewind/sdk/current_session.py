@@ -15,7 +15,7 @@ def note(text: str, /, **fields: Any) -> bool:
     run = current_run()
     if run is None:
         return False
-    from rewind.sdk.values import write  # lazily: outside a session nothing is loaded
+    from rewind.sdk.values.serialise import write  # lazily: outside a session nothing is loaded
 
     try:
         run.note(text if isinstance(text, str) else str(text), write(fields).plain)

@@ -8,9 +8,9 @@ import json
 from itertools import starmap
 from typing import Any
 
-from rewind.sdk.forms import form_of, in_one_order
-from rewind.sdk.objects import Classes, class_fields, class_name, is_enum, parts_of, unset_in
-from rewind.sdk.values import LOST, Lost, Written, as_json, plain_content, promised, read, write
+from rewind.sdk.values.objects import Classes, class_fields, class_name, is_enum, parts_of, unset_in
+from rewind.sdk.values.serialise import LOST, Lost, Written, as_json, plain_content, promised, read, write
+from rewind.sdk.values.standard_types import form_of, in_one_order
 
 _ASKED = 1_000_000
 """Bytes of JSON up to which a class is asked whether two objects are equal; its answer may cost anything."""

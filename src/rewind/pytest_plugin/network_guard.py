@@ -12,7 +12,7 @@ from rewind.pytest_plugin.marks import read_wish
 from rewind.pytest_plugin.seams import seams
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin.desk import Desk
+    from rewind.pytest_plugin.state import Desk
 
 
 def guarded(desk: "Desk", item: pytest.Item) -> Callable[[], None]:

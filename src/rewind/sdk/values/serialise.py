@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewind.sdk.forms import form_named, form_of
-from rewind.sdk.objects import (
+from rewind.sdk.values.objects import (
     CannotBuild,
     Classes,
     build,
@@ -25,6 +24,7 @@ from rewind.sdk.objects import (
     parts_of,
     unset_in,
 )
+from rewind.sdk.values.standard_types import form_named, form_of
 
 LOST = "lost: "
 """How the type of a place begins whose value is kept as text only."""

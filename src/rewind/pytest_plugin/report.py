@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rewind.pytest_plugin.figures import Figures
+from rewind.pytest_plugin.usage import Figures
 from rewind.safe import safe
 from rewind.text import UNKNOWN, dollars, plural
 

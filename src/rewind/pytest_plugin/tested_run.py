@@ -11,18 +11,27 @@ from rewind.errors import EnvironmentProblem
 from rewind.gateway.options import UpstreamOptions
 from rewind.inprocess.run import InProcessOptions, InProcessResult
 from rewind.model.step import StepKind
-from rewind.pytest_plugin import failing, saying
+from rewind.pytest_plugin import failed_run as failing
+from rewind.pytest_plugin import saying
+from rewind.pytest_plugin.cassette_paths import shown_path
+from rewind.pytest_plugin.cassette_update import (
+    Reel,
+    as_if_live,
+    extended,
+    live_steps,
+    nothing,
+    of_the_test,
+    reel_of,
+)
 from rewind.pytest_plugin.children import child_variables
 from rewind.pytest_plugin.engine import TestedRun
-from rewind.pytest_plugin.figures import Figures
 from rewind.pytest_plugin.ledger import Ledger
-from rewind.pytest_plugin.modes import Act, Mode
 from rewind.pytest_plugin.money import cost_of_steps, prices_at, settings_at
+from rewind.pytest_plugin.options import Act, Mode
 from rewind.pytest_plugin.part import Part, opened
-from rewind.pytest_plugin.paths import shown_path
 from rewind.pytest_plugin.seams import seams
+from rewind.pytest_plugin.usage import Figures
 from rewind.pytest_plugin.variables import Variables
-from rewind.pytest_plugin.writing import Reel, as_if_live, extended, live_steps, nothing, of_the_test, reel_of
 from rewind.runs.imported_command import remembered_endpoints, remembered_key_variables
 from rewind.runs.rerun import DUMMY_KEY
 from rewind.store.portable import Portable, PortableReader
@@ -30,8 +39,8 @@ from rewind.store.session_files import open_file
 from rewind.text import plural
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin.desk import Desk
     from rewind.pytest_plugin.observed import RewindRun
+    from rewind.pytest_plugin.state import Desk
 
 _OF_THE_WORLD = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
 """Steps that somebody else answers: a tool of the agent's own is not live."""

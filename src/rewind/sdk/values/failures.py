@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rewind.errors import ToolFailed
-from rewind.sdk.checking import same
-from rewind.sdk.objects import Classes, class_name, foreign_base, more_than
-from rewind.sdk.values import LOST, Lost, Written, as_json, read, write
+from rewind.sdk.values.checking import same
+from rewind.sdk.values.objects import Classes, class_name, foreign_base, more_than
+from rewind.sdk.values.serialise import LOST, Lost, Written, as_json, read, write
 
 _NOTHING = Classes()
 _TOLD_APART = "__notes__"

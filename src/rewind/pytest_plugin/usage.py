@@ -13,7 +13,7 @@ class Figures:
     """As pytest takes it, relative to where it was started."""
     cassette: str
     act: str
-    """See :class:`rewind.pytest_plugin.modes.Act`."""
+    """See :class:`rewind.pytest_plugin.options.Act`."""
     passed: bool = False
     replayed: int = 0
     live: int = 0

@@ -11,18 +11,18 @@ import pytest
 from rewind.errors import RewindError
 from rewind.pytest_plugin import saying
 from rewind.pytest_plugin.belonging import path_for
-from rewind.pytest_plugin.figures import Figures
+from rewind.pytest_plugin.cassette_paths import shown_path
 from rewind.pytest_plugin.ledger import Ledger
 from rewind.pytest_plugin.marks import Wish, read_wish
-from rewind.pytest_plugin.modes import Mode, act_for
+from rewind.pytest_plugin.options import Mode, act_for
 from rewind.pytest_plugin.part import Part
-from rewind.pytest_plugin.paths import shown_path
-from rewind.pytest_plugin.running import Running
+from rewind.pytest_plugin.tested_run import Running
+from rewind.pytest_plugin.usage import Figures
 from rewind.safe import safe
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin.desk import Desk
     from rewind.pytest_plugin.observed import RewindRun
+    from rewind.pytest_plugin.state import Desk
 
 SECTION = "rewind"
 

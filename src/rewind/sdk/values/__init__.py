@@ -1,0 +1,1 @@
+"""Python values as JSON, and back: arguments, results and exceptions of tools."""
