@@ -15,9 +15,9 @@ from rewind.match.call import understand
 from rewind.model.http import Headers, HttpRequest, HttpResponse
 from rewind.model.message import Answered, Text
 from rewind.model.step import StepKind
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from rewind.wire.eventstream import begins_with_a_frame
 from support.damage import CODINGS, MEDIA, damaged_request, damaged_response
 from support.wire_examples import EXAMPLES, said

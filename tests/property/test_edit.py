@@ -12,7 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rewind.edit.apply import answer_for, edited, held_edits
-from rewind.edit.calls import tied
 from rewind.edit.grammar import (
     AppendSystem,
     Edit,
@@ -27,14 +26,19 @@ from rewind.edit.grammar import (
     parse_edit,
     resolve,
 )
-from rewind.edit.retelling import SHAPES, retold
-from rewind.edit.retelling import Exchange as Told
-from rewind.edit.shapes import anthropic, gemini, ollama, openai_chat, openai_responses
-from rewind.edit.shapes.pen import Pen
+from rewind.edit.transcript import SHAPES, retold
+from rewind.edit.transcript import Exchange as Told
 from rewind.errors import UsageError
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked, Message, Role, Text, ToolResult, ToolUse, results_in, text_of
+from rewind.providers.anthropic import write as anthropic
 from rewind.providers.catalogue import identify
+from rewind.providers.gemini import write as gemini
+from rewind.providers.ollama import write as ollama
+from rewind.providers.openai_chat import write as openai_chat
+from rewind.providers.openai_responses import write as openai_responses
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.write import Pen
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES
 

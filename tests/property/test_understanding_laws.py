@@ -14,7 +14,7 @@ from rewind.match.difference import ABSENT, differences, word_diff
 from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode, decode_as_far_as_possible, encode
 from rewind.wire.sse import SseEvent, SseParser, parse_events
 from support.exchanges import answer_with, request_of

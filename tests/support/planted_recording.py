@@ -15,7 +15,7 @@ from rewind.model.message import Answered, Asked
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Step, StepRequest, StepResponse
 from rewind.providers.catalogue import identify
-from rewind.providers.reading import short
+from rewind.providers.summary import short
 from support.planted_style import Style
 
 

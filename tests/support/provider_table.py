@@ -22,7 +22,7 @@ from rewind.model.message import (
     text_of,
 )
 from rewind.model.step import StepKind
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
 from support.wire_examples import EXAMPLES, Example, said
 

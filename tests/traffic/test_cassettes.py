@@ -17,7 +17,7 @@ from rewind.model.step import Ending, Step, StepRequest, StepResponse
 from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from rewind.store.cassette.cassette import read_cassette_file, write_cassette, write_cassette_file
 from rewind.store.imported_sessions import keep
 from rewind.store.journal.writer import SessionWriter

@@ -14,7 +14,7 @@ import pytest
 
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from support.damage import damaged_request, damaged_response
 from support.traffic import Exchange
 

@@ -11,9 +11,9 @@ import pytest
 
 from rewind.edit.apply import answer_for, edited, held_edits
 from rewind.edit.grammar import Edit, Literal, SetMessage, SetModel, SetParameter, SetResponse, SetSystem
-from rewind.edit.retelling import SHAPES, Retold, retold, shape_of
-from rewind.edit.retelling import Exchange as Told
 from rewind.edit.signing import is_signed
+from rewind.edit.transcript import SHAPES, Retold, retold, shape_of
+from rewind.edit.transcript import Exchange as Told
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
 from rewind.model.message import Message, Other, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of

@@ -20,7 +20,7 @@ from rewind.model.message import Answered
 from rewind.model.session import Recording, Session, SessionStart, Status
 from rewind.model.step import Ending, Step, StepKind, StepRequest, StepResponse
 from rewind.providers.catalogue import identify
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from support.traffic import Exchange, exchanges_in
 
 pytestmark = pytest.mark.traffic

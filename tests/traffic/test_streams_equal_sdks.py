@@ -12,7 +12,7 @@ import pytest
 from rewind.match.call import understand
 from rewind.model.message import Vectors
 from rewind.model.usage import Usage
-from rewind.providers.openai_responses import OpenAIResponses
+from rewind.providers.openai_responses.read import OpenAIResponses
 from support.sdk_readers import LAST_CHUNK, NO_BEGIN, NO_OUTPUT, RAISES, Assembled, Sdks, ours
 from support.traffic import Exchange
 

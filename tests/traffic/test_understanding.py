@@ -14,7 +14,7 @@ from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Vectors
 from rewind.model.step import Reading, StepKind
-from rewind.providers.reading import read
+from rewind.providers.summary import read
 from support.traffic import Exchange
 
 pytestmark = pytest.mark.traffic

@@ -14,8 +14,6 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.divergence import Finding
 from rewind.compare.run import Move, Run
 from rewind.conversation.context import Fate, parts_text
-from rewind.edit.body import opened
-from rewind.edit.dialects.catalogue import dialect_of
 from rewind.edit.edits import (
     Edit,
     From,
@@ -26,9 +24,11 @@ from rewind.edit.edits import (
     SetSystem,
     SetToolResult,
 )
+from rewind.edit.patchers import dialect_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
 from rewind.model.message import Role
+from rewind.providers.shared.request_body import opened
 
 _SAID = frozenset({CauseKind.INPUT, CauseKind.TOOL_OUTPUT, CauseKind.HISTORY})
 """What stands in the messages."""

@@ -21,7 +21,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message, Role
 from rewind.model.session import Recording
 from rewind.model.step import Ending, Step, StepKind
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 
 _KEPT = 1000
 """Steps whose words are kept in memory: of long runs that differ everywhere, not all of them."""

@@ -11,9 +11,9 @@ from rewind.conversation.tools import ToolCall, ToolRun, Turn, merged, tool_call
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import FALLBACK
-from rewind.providers.reading import short
+from rewind.providers.summary import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

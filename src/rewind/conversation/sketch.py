@@ -16,7 +16,7 @@ from itertools import groupby
 from rewind.conversation.message_digest import Digest, part_digest, written
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 
 _ASKED_RULE = "rs1"
 _SAID_RULE = "ra1"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked
 from rewind.model.step import Step, StepKind
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import FALLBACK, identify
 
 Bodies = Callable[[Step], tuple[bytes, bytes]]

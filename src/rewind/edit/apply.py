@@ -6,10 +6,7 @@ values again in later calls; :class:`Holding` puts the new ones in their place t
 
 from collections.abc import Mapping, Sequence
 
-from rewind.edit.answers.catalogue import speaker_of
-from rewind.edit.answers.framing import compact, whole_body
-from rewind.edit.answers.said import Said, said_in, said_or_document
-from rewind.edit.body import opened
+from rewind.edit.carry_over import Holding, held_edits
 from rewind.edit.change import (
     Draft,
     given_by,
@@ -21,7 +18,6 @@ from rewind.edit.change import (
     with_parameter,
     with_system,
 )
-from rewind.edit.dialects.catalogue import dialect_of
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
@@ -33,12 +29,16 @@ from rewind.edit.edits import (
     SetToolResult,
     TakenAnswer,
 )
-from rewind.edit.holding import Holding, held_edits
+from rewind.edit.patchers import dialect_of
 from rewind.edit.results import brought, found_results, new_results_of, with_results
 from rewind.edit.signing import refuse_signed
+from rewind.edit.speakers import speaker_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.providers.catalogue import identify
+from rewind.providers.shared.framing import compact, whole_body
+from rewind.providers.shared.request_body import opened
+from rewind.providers.shared.speak import Said, said_in, said_or_document
 
 __all__ = ["Holding", "answer_for", "edited", "held_edits"]
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.edit.dialects.base import Dialect, Document, Given
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
@@ -22,10 +21,11 @@ from rewind.edit.edits import (
     TakenResult,
     TakenSystem,
 )
-from rewind.edit.values import ABSENT, json_or_text, with_model, with_value
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import RequestHead
 from rewind.model.message import Role
+from rewind.providers.shared.patch import Dialect, Document, Given
+from rewind.providers.shared.values import ABSENT, json_or_text, with_model, with_value
 
 _STRUCTURE = frozenset(
     {

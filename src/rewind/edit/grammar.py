@@ -26,7 +26,7 @@ from rewind.edit.edits import (
     Source,
     Taken,
 )
-from rewind.edit.taking import taken
+from rewind.edit.references import taken
 from rewind.errors import UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 

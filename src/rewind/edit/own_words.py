@@ -6,15 +6,15 @@ Our neutral shape has none of these, and an API that finds its own thinking chan
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.edit.calls import tied
-from rewind.edit.dialects.base import without
-from rewind.edit.shapes import openai_chat
-from rewind.edit.shapes.pen import Pen
 from rewind.model.message import Answered, Message, Role
-from rewind.providers.draft import inner, json_or_text
-from rewind.providers.fields import at, count_at, items_at, text_at
-from rewind.providers.gemini_parts import listed
-from rewind.providers.openai_responses import Output
+from rewind.providers.gemini.parts import listed
+from rewind.providers.openai_chat import write as openai_chat
+from rewind.providers.openai_responses.read import Output
+from rewind.providers.shared.answer_draft import inner, json_or_text
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.json_fields import at, count_at, items_at, text_at
+from rewind.providers.shared.patch import without
+from rewind.providers.shared.write import Pen
 
 Fields = dict[str, Any]
 

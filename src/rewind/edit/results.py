@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.edit.calls import tied
-from rewind.edit.dialects.base import Dialect, Document, Given
-from rewind.edit.shapes.pen import json_text
 from rewind.model.message import Message, Other, Role, Text, ToolResult
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.patch import Dialect, Document, Given
+from rewind.providers.shared.write import json_text
 
 Names = Mapping[str, str]
 """Id of a call → its tool, for calls that the request does not show because the provider keeps them."""

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rewind.edit.body import opened
-from rewind.edit.dialects.base import Document, without
-from rewind.edit.dialects.responses import Responses
 from rewind.edit.own_words import responses_turns
-from rewind.edit.shapes.pen import Pen
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.providers.answer import answer_of
 from rewind.providers.catalogue import identify
-from rewind.providers.fields import at, items_at, text_at
+from rewind.providers.openai_responses.patch import Responses
+from rewind.providers.shared.answer_stream import answer_of
+from rewind.providers.shared.json_fields import at, items_at, text_at
+from rewind.providers.shared.patch import Document, without
+from rewind.providers.shared.request_body import opened
+from rewind.providers.shared.write import Pen
 
 _BEFORE = "previous_response_id"
 _DIALECT = Responses()

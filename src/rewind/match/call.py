@@ -8,7 +8,7 @@ from rewind.match.canonical import canonical_body, canonical_path, canonical_que
 from rewind.match.fingerprint import match_key
 from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
 
 

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 from rewind.match.paths import Parameter, parse_path
 from rewind.match.rules import Rules, compiled
 from rewind.model.http import HttpRequest, RequestHead
-from rewind.providers.base import Volatile
+from rewind.providers.api import Volatile
 from rewind.wire.encoding import UndecodableBody, decode
 
 _PLACEHOLDER = re.compile(rb"REDACTEDx*")

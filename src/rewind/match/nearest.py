@@ -15,7 +15,7 @@ from rewind.match.call import Call
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import Difference, differences
 from rewind.match.fingerprint import host_class
-from rewind.providers.fields import writable
+from rewind.providers.shared.json_fields import writable
 from rewind.text import plural
 
 _SHOWN = 5

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rewind.match.paths import Item, Key, parse_path
-from rewind.providers.base import Volatile
+from rewind.providers.api import Volatile
 
 _Path = tuple[tuple[Key | Item, ...], bool]
 

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterable
 
 from rewind.model.http import RequestHead
-from rewind.providers.anthropic import Anthropic, AnthropicCounting
-from rewind.providers.base import Provider
-from rewind.providers.bedrock import Bedrock
-from rewind.providers.cohere import Cohere
-from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
+from rewind.providers.anthropic.read import Anthropic, AnthropicCounting
+from rewind.providers.api import Provider
+from rewind.providers.bedrock.read import Bedrock
+from rewind.providers.cohere.read import Cohere
+from rewind.providers.embeddings import Embeddings
+from rewind.providers.gemini.read import Gemini, GeminiCounting, GeminiEmbeddings
 from rewind.providers.http import Http
 from rewind.providers.mcp import Mcp
 from rewind.providers.notes import Failures, Notes
-from rewind.providers.ollama import Ollama
-from rewind.providers.openai_chat import OpenAIChat
-from rewind.providers.openai_embeddings import Embeddings
-from rewind.providers.openai_responses import OpenAIResponses
+from rewind.providers.ollama.read import Ollama
+from rewind.providers.openai_chat.read import OpenAIChat
+from rewind.providers.openai_responses.read import OpenAIResponses
 from rewind.providers.tools import Tools
 
 BUILT_IN: tuple[Provider, ...] = (

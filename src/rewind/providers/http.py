@@ -5,9 +5,9 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
-from rewind.providers.answer import answer_of, error_of
-from rewind.providers.base import Volatile
-from rewind.providers.fields import writable
+from rewind.providers.api import Volatile
+from rewind.providers.shared.answer_stream import answer_of, error_of
+from rewind.providers.shared.json_fields import writable
 
 _SIGNATURES = ("Credential", "Date", "Expires", "Security-Token", "Signature")
 

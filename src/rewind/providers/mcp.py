@@ -11,11 +11,11 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.answer import answer_of, asked_for, error_of
-from rewind.providers.base import Volatile
-from rewind.providers.draft import parameters_of
-from rewind.providers.fields import at, items_at, text_at, words_at, writable
-from rewind.providers.media import inline, referred
+from rewind.providers.api import Volatile
+from rewind.providers.shared.answer_draft import parameters_of
+from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.json_fields import at, items_at, text_at, words_at, writable
+from rewind.providers.shared.media import inline, referred
 from rewind.text import plural
 
 _HEADERS = ("mcp-protocol-version", "mcp-session-id")

@@ -9,9 +9,9 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
-from rewind.providers.answer import asked_for
-from rewind.providers.base import Volatile
-from rewind.providers.fields import at, writable
+from rewind.providers.api import Volatile
+from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.json_fields import at, writable
 
 SCHEME = "note"
 NOTED = "NOTE"

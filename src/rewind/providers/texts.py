@@ -21,9 +21,9 @@ from rewind.model.message import (
     ToolUse,
     Vectors,
 )
-from rewind.providers.base import Provider
-from rewind.providers.fields import writable
+from rewind.providers.api import Provider
 from rewind.providers.http import Http
+from rewind.providers.shared.json_fields import writable
 from rewind.wire.encoding import decode_as_far_as_possible
 
 _BINARY = ("image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf")

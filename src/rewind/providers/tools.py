@@ -13,9 +13,9 @@ from urllib.parse import unquote
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.answer import answer_of, asked_for, error_of
-from rewind.providers.base import Volatile
-from rewind.providers.fields import at, writable
+from rewind.providers.api import Volatile
+from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.json_fields import at, writable
 
 SCHEME = "tool"
 

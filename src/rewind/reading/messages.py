@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.conversation.outline import Outline, Understood, outline_of
-from rewind.edit.retelling import SHAPES, Exchange, Retold, retold
+from rewind.edit.transcript import SHAPES, Exchange, Retold, retold
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Recording

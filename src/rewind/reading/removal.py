@@ -13,7 +13,7 @@ from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, header
 from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.session import Lineage, Recording, SessionEnd
 from rewind.model.step import NO_BYTES, Step, StepKind, StepRequest, StepResponse
-from rewind.providers.reading import short
+from rewind.providers.summary import short
 from rewind.redaction.recording_texts import Place, outline_texts, retold
 from rewind.redaction.removal import Removal
 

@@ -14,7 +14,7 @@ from rewind.model.http import HttpResponse
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked
 from rewind.model.step import Reading, StepKind, StepRequest, StepResponse
-from rewind.providers.reading import short
+from rewind.providers.summary import short
 from rewind.runs.answer_recording import Answer
 
 T = TypeVar("T")

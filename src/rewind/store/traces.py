@@ -20,8 +20,8 @@ from rewind.model.http import Chunk, HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepRequest, StepResponse
-from rewind.providers.fields import start_of
-from rewind.providers.reading import short
+from rewind.providers.shared.json_fields import start_of
+from rewind.providers.summary import short
 from rewind.store.portable import Portable
 from rewind.store.traces_bodies import Bodies, Body
 from rewind.store.traces_forms import SCHEME, Exchange, exchange_of

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import StepKind
 from rewind.providers import notes, tools
-from rewind.providers.fields import start_of
+from rewind.providers.shared.json_fields import start_of
 from rewind.store.traces_bodies import LONGEST_RUN, Bodies, Body
 from rewind.trace.apis.base import Form, only, text_of
 from rewind.trace.events import Call, Event, Note, ToolRun, Turns

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from rewind.edit.calls import tied
-from rewind.edit.retelling import SHAPES, written
-from rewind.edit.shapes.pen import Pen, media_in
+from rewind.edit.transcript import SHAPES, written
 from rewind.errors import UsageError
 from rewind.model.http import HttpRequest, RequestHead
-from rewind.providers.answer import asked_for
 from rewind.providers.catalogue import identify
+from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.write import Pen, media_in
 from rewind.store.traces_bodies import Bodies
 from rewind.store.traces_forms import SCHEME
 from rewind.trace.apis.base import Asking

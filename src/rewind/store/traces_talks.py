@@ -13,7 +13,7 @@ from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Part, Role
-from rewind.providers.base import Provider
+from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
 from rewind.store.traces_bodies import Bodies
 from rewind.store.traces_forms import Exchange

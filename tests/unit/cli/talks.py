@@ -11,7 +11,7 @@ from rewind.conversation.threads import Threads
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
-from rewind.providers.reading import short
+from rewind.providers.summary import short
 from rewind.store.journal.writer import SessionWriter
 
 HEAD = RequestHead(

@@ -17,7 +17,7 @@ from rewind.conversation.sketch import (
     sketch_of,
 )
 from rewind.model.message import Asked, Message, Role, Text, Thinking, ToolDefinition, ToolResult
-from rewind.providers.anthropic import Anthropic
+from rewind.providers.anthropic.read import Anthropic
 
 PROVIDER = Anthropic()
 QUESTION = user("Where is order 8821?")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rewind.edit.answers.said import Said, said_or_document
 from rewind.edit.grammar import Edit, From, Literal, parse_edit
-from rewind.edit.retelling import SHAPES
+from rewind.edit.transcript import SHAPES
+from rewind.providers.shared.speak import Said, said_or_document
 
 DOCS = (Path(__file__).parents[3] / "docs" / "editing.md").read_text()
 GRAMMAR, _, REST = DOCS.partition("### What each place means")

@@ -13,9 +13,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from rewind.edit.calls import tied
-from rewind.edit.retelling import SHAPES, Exchange, Retold, retold, written
-from rewind.edit.shapes.pen import Pen
+from rewind.edit.transcript import SHAPES, Exchange, Retold, retold, written
 from rewind.model.http import HttpRequest
 from rewind.model.message import (
     Answered,
@@ -31,6 +29,8 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.write import Pen
 from support.exchanges import answer_with, request_of, stream_of
 from support.wire_examples import EXAMPLES, said
 

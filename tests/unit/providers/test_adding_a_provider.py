@@ -9,12 +9,12 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolUse
 from rewind.model.step import Reading, StepKind
 from rewind.model.usage import Usage
-from rewind.providers.answer import answer_of, asked_for
-from rewind.providers.base import Provider, Volatile
+from rewind.providers.api import Provider, Volatile
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify
-from rewind.providers.draft import Draft, UsageTable, parameters_of
-from rewind.providers.fields import at, items_at, text_at, words_at
-from rewind.providers.reading import read
+from rewind.providers.shared.answer_draft import Draft, UsageTable, parameters_of
+from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
+from rewind.providers.summary import read
 from support.exchanges import answer_with, request_of, stream_of
 
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -136,7 +136,7 @@ def test_nothing_outside_the_providers_knows_one_of_the_models_by_name() -> None
     ``edit/`` is the writing side of the APIs it can write, and says so where it cannot.
     """
     codecs = {type(one).__module__ for one in BUILT_IN if one.kind is StepKind.LLM_CALL}
-    assert "rewind.providers.anthropic" in codecs
+    assert "rewind.providers.anthropic.read" in codecs
     package = Path(rewind.__file__).parent
     named = {
         str(file.relative_to(package)): sorted(found)

@@ -25,8 +25,8 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
-from rewind.providers.bedrock import Bedrock
-from rewind.providers.cohere import Cohere
+from rewind.providers.bedrock.read import Bedrock
+from rewind.providers.cohere.read import Cohere
 from support.aws_frames import MEDIA, chunk, event, exception, frame, framed
 from support.exchanges import answer_with, request_of
 

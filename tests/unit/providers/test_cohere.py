@@ -19,7 +19,7 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.cohere import Cohere
+from rewind.providers.cohere.read import Cohere
 from support.exchanges import answer_with, request_of, stream_of
 
 COHERE = Cohere()

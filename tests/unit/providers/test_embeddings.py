@@ -8,7 +8,7 @@ import pytest
 
 from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Role, Text, Vectors
 from rewind.model.usage import Usage
-from rewind.providers.openai_embeddings import Embeddings
+from rewind.providers.embeddings import Embeddings
 from support.exchanges import answer_with, request_of
 
 EMBEDDINGS = Embeddings()

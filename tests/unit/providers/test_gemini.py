@@ -22,7 +22,7 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
-from rewind.providers.gemini import Gemini, GeminiCounting, GeminiEmbeddings
+from rewind.providers.gemini.read import Gemini, GeminiCounting, GeminiEmbeddings
 from support.exchanges import answer_with, request_of, stream_of
 
 GEMINI = Gemini()

@@ -20,7 +20,7 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.ollama import Ollama
+from rewind.providers.ollama.read import Ollama
 from support.exchanges import answer_with, request_of
 
 OLLAMA = Ollama()

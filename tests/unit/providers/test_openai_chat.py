@@ -24,7 +24,7 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.openai_chat import OpenAIChat
+from rewind.providers.openai_chat.read import OpenAIChat
 from support.exchanges import answer_with, request_of, stream_of
 
 CHAT = OpenAIChat()

@@ -22,7 +22,7 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.openai_responses import OpenAIResponses
+from rewind.providers.openai_responses.read import OpenAIResponses
 from support.exchanges import answer_with, request_of, stream_of
 
 RESPONSES = OpenAIResponses()

@@ -10,7 +10,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.step import Reading
 from rewind.model.usage import Usage
 from rewind.providers.catalogue import identify
-from rewind.providers.reading import read as read_with
+from rewind.providers.summary import read as read_with
 from rewind.wire.encoding import encode
 from support.aws_frames import chunk, event, exception, framed
 from support.exchanges import answer_with, request_of, stream_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.model.http import HttpRequest
-from rewind.providers.anthropic import Anthropic
+from rewind.providers.anthropic.read import Anthropic
 from rewind.providers.catalogue import identify
 from rewind.providers.http import Http
 from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts

@@ -15,7 +15,7 @@ from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending
 from rewind.model.usage import Usage
 from rewind.playback.policies import RecordAll
-from rewind.providers.anthropic import Anthropic
+from rewind.providers.anthropic.read import Anthropic
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets

@@ -5,7 +5,7 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
 from rewind.cli.progress import progress
 from rewind.cli.screens.terminal import Span, err
-from rewind.edit.retelling import SHAPES
+from rewind.edit.transcript import SHAPES
 from rewind.errors import ExitCode, UsageError
 from rewind.reading.messages import Conversation, conversation
 from rewind.store.library import split_step

@@ -12,7 +12,7 @@ from rewind.edit.grammar import (
     Taken,
     parse_edit,
 )
-from rewind.edit.taking import taken
+from rewind.edit.references import taken
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest
 from rewind.model.session import Edited, Recording

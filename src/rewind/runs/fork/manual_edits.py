@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from rewind.edit.body import opened
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
+from rewind.providers.shared.request_body import opened
 from rewind.runs.fork.placeholders import NOT_KEPT, holds_placeholder, like, matched
 
 

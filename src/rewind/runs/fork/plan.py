@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewind.edit.apply import answer_for, edited
-from rewind.edit.body import opened
 from rewind.edit.grammar import Edit, From, SetModel, SetResponse, SetToolResult, Taken, resolve
 from rewind.edit.grammar import Literal as Written
 from rewind.edit.signing import refuse_signed
@@ -19,6 +18,7 @@ from rewind.model.session import Lineage, Recording, Session
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
+from rewind.providers.shared.request_body import opened
 from rewind.runs.fork.budget import Purse
 from rewind.runs.fork.inherited_edits import Inherited, inherited
 from rewind.runs.fork.manual_edits import AsSent, ByHand

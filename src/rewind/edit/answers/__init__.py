@@ -1,1 +1,0 @@
-"""Answers that nobody gave, in the shape of each API, whole or streamed."""

@@ -1,1 +1,0 @@
-"""Messages without accent, written in the words of one API."""

@@ -1,0 +1,105 @@
+"""Anthropic Messages, also on Vertex AI."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rewind.model.message import Message
+from rewind.providers.anthropic import write as anthropic
+from rewind.providers.anthropic.read import asked_in
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.json_fields import at, items_at, text_at
+from rewind.providers.shared.patch import (
+    Document,
+    Given,
+    Path,
+    Words,
+    appended,
+    as_object,
+    is_text_of,
+    listed,
+    without,
+)
+from rewind.providers.shared.write import Pen
+
+
+def _made(text: str, old: Any) -> Any:
+    # What else a block may have (citations) speaks of the old words; the mark of a cache does not.
+    kept = {"cache_control": old["cache_control"]} if at(old, "cache_control") is not None else {}
+    return {"type": "text", "text": text, **kept}
+
+
+_WORDS = Words(is_text_of("text"), _made)
+_THINKING = ("thinking", "redacted_thinking")
+
+
+class Anthropic:
+    """The system prompt stands beside the messages; results of tools are blocks of the user's."""
+
+    name = "anthropic"
+
+    def system(self, document: Document) -> Any:
+        return document.get("system") or None
+
+    def with_system(self, document: Document, raw: Any) -> Document:
+        return {**document, "system": raw} if raw else without(document, "system")
+
+    def with_system_text(self, document: Document, text: str) -> Document:
+        old = document.get("system")
+        blocks = isinstance(old, list) and bool(text)
+        return self.with_system(document, _WORDS.replaced(old, text) if old and blocks else text)
+
+    def with_more_system(self, document: Document, text: str) -> Document:
+        old = document.get("system")
+        if isinstance(old, list):
+            return self.with_system(document, _WORDS.extended(old, text))
+        return self.with_system(document, appended(old if isinstance(old, str) else "", text))
+
+    def turns(self, document: Document) -> list[Any]:
+        return listed(document, "messages")
+
+    def with_turns(self, document: Document, turns: list[Any]) -> Document:
+        return {**document, "messages": turns}
+
+    def message(self, turn: Any) -> Message:
+        return asked_in({"messages": [turn]}).messages[0]
+
+    def with_words(self, turn: Any, text: str) -> Any:
+        fields = as_object(turn)
+        content = fields.get("content")
+        if not isinstance(content, list):
+            return {**fields, "content": text}
+        # Results come first, and so does what the model thought.
+        first = (n for n, block in enumerate(content) if not _comes_first(block))
+        return {**fields, "content": _WORDS.replaced(content, text, at=next(first, len(content)))}
+
+    def results(self, turn: Any) -> list[Any]:
+        return [at(block, "content") for block in items_at(turn, "content") if _is_result(block)]
+
+    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
+        waiting = iter(given)
+        content = [
+            _with_result(block, one) if _is_result(block) and (one := next(waiting, None)) else block
+            for block in items_at(turn, "content")
+        ]
+        return {**turn, "content": content}
+
+    def written(self, message: Message) -> list[Any]:
+        return list(anthropic.written(tied([message]), Pen()))
+
+    def parameter(self, document: Document, path: Path) -> Path:
+        return path
+
+
+def _is_result(block: Any) -> bool:
+    return text_at(block, "type") == "tool_result"
+
+
+def _comes_first(block: Any) -> bool:
+    return _is_result(block) or text_at(block, "type") in _THINKING
+
+
+def _with_result(block: dict[str, Any], given: Given) -> dict[str, Any]:
+    old = block.get("content")
+    text: Any = [{"type": "text", "text": given.text}] if isinstance(old, list) and old else given.text
+    changed = {**without(block, "is_error"), "content": text if given.raw is None else given.raw}
+    return {**changed, "is_error": True} if given.failed else changed

@@ -1,0 +1,75 @@
+"""Answers of Anthropic Messages."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rewind.model.http import HttpResponse
+from rewind.providers.anthropic.write import tool_use
+from rewind.providers.shared.framing import events, whole
+from rewind.providers.shared.json_fields import items_at, text_at
+from rewind.providers.shared.speak import Said, pieces
+from rewind.providers.shared.speaker import Fields
+from rewind.providers.shared.write import Pen, json_text
+
+
+class AnthropicSpeaker:
+    """A message, or its events."""
+
+    is_model = True
+
+    def __init__(self, model: str, *, streamed: bool) -> None:
+        self._model = model
+        self._streamed = streamed
+
+    @property
+    def form(self) -> str:
+        return f"anthropic {'events' if self._streamed else 'whole'}"
+
+    def document(self, said: Said) -> Fields:
+        text = [{"type": "text", "text": said.text}] if said.text or not said.tools else []
+        return {
+            "id": said.named("msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": [*text, *(tool_use(use, Pen()) for use in said.tools)],
+            "stop_reason": "tool_use" if said.tools else "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+
+    def response(self, document: Fields) -> HttpResponse:
+        if not self._streamed or text_at(document, "type") != "message":
+            return whole(document)
+        return events(event_documents(document), named=True)
+
+
+def event_documents(message: Fields) -> Iterator[Fields]:
+    """A message in events, as they come."""
+    usage = message.get("usage") or {"input_tokens": 0, "output_tokens": 0}
+    begun = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    yield {"type": "message_start", "message": begun}
+    for index, block in enumerate(items_at(message, "content")):
+        start, deltas = _in_deltas(block)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+        yield {"type": "content_block_stop", "index": index}
+    end = {"stop_reason": message.get("stop_reason"), "stop_sequence": message.get("stop_sequence")}
+    yield {"type": "message_delta", "delta": end, "usage": usage}
+    yield {"type": "message_stop"}
+
+
+def _in_deltas(block: Any) -> tuple[Any, list[Fields]]:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return {**block, "text": ""}, [{"type": "text_delta", "text": one} for one in pieces(text)]
+        case {"type": "thinking", "thinking": str(text)}:
+            signed = {"type": "signature_delta", "signature": text_at(block, "signature")}
+            thought = [{"type": "thinking_delta", "thinking": one} for one in pieces(text)]
+            return {**block, "thinking": "", "signature": ""}, [*thought, signed]
+        case {"type": "tool_use" | "server_tool_use" | "mcp_tool_use", "input": arguments}:
+            written = pieces(json_text(arguments)) if arguments else []
+            given = [{"type": "input_json_delta", "partial_json": one} for one in ("", *written)]
+            return {**block, "input": {}}, given
+        case _:
+            return block, []

@@ -1,0 +1,124 @@
+"""Answers of Cohere Chat, in its present form and in the older one."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rewind.model.http import HttpResponse
+from rewind.providers.openai_chat.write import call
+from rewind.providers.shared.framing import events, lines, whole
+from rewind.providers.shared.json_fields import at, items_at, text_at
+from rewind.providers.shared.speak import Said, pieces
+from rewind.providers.shared.speaker import Fields
+from rewind.providers.shared.write import Pen, arguments_object
+
+_NO_USAGE: Fields = {
+    "billed_units": {"input_tokens": 0, "output_tokens": 0},
+    "tokens": {"input_tokens": 0, "output_tokens": 0},
+}
+
+
+class CohereSpeaker:
+    """``/v2/chat``: an object, or typed events."""
+
+    is_model = True
+
+    def __init__(self, *, streamed: bool) -> None:
+        self._streamed = streamed
+
+    @property
+    def form(self) -> str:
+        return f"cohere {'events' if self._streamed else 'whole'}"
+
+    def document(self, said: Said) -> Fields:
+        message: Fields = {"role": "assistant"}
+        if said.text or not said.tools:
+            message["content"] = [{"type": "text", "text": said.text}]
+        if said.tools:
+            message["tool_calls"] = [call(use) for use in said.tools]
+        stop = "TOOL_CALL" if said.tools else "COMPLETE"
+        return {"id": said.named(""), "message": message, "finish_reason": stop, "usage": _NO_USAGE}
+
+    def response(self, document: Fields) -> HttpResponse:
+        if not self._streamed or not isinstance(document.get("message"), dict):
+            return whole(document)
+        return events(_event_documents(document), named=True)
+
+
+def _event_documents(document: Fields) -> Iterator[Fields]:
+    name = text_at(document, "id")
+    empty = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+    yield {"type": "message-start", "id": name, "delta": {"message": empty}}
+    for index, block in enumerate(items_at(document, "message", "content")):
+        kind = text_at(block, "type") or "text"
+        yield _event("content-start", index, content={"type": kind, kind: ""})
+        for one in pieces(text_at(block, kind)):
+            yield _event("content-delta", index, content={kind: one})
+        yield {"type": "content-end", "index": index}
+    for index, one in enumerate(items_at(document, "message", "tool_calls")):
+        function = at(one, "function")
+        begun = {**one, "function": {"name": text_at(function, "name"), "arguments": ""}}
+        yield _event("tool-call-start", index, tool_calls=begun)
+        for piece in pieces(text_at(function, "arguments")):
+            yield _event("tool-call-delta", index, tool_calls={"function": {"arguments": piece}})
+        yield {"type": "tool-call-end", "index": index}
+    told = {name: document[name] for name in ("finish_reason", "usage") if name in document}
+    yield {"type": "message-end", "id": name, "delta": told}
+
+
+def _event(kind: str, index: int, **message: Any) -> Fields:
+    return {"type": kind, "index": index, "delta": {"message": message}}
+
+
+class OlderCohereSpeaker:
+    """``/v1/chat``: an object, or lines of events whose last repeats it."""
+
+    is_model = True
+
+    def __init__(self, *, streamed: bool) -> None:
+        self._streamed = streamed
+
+    @property
+    def form(self) -> str:
+        return f"cohere-v1 {'lines' if self._streamed else 'whole'}"
+
+    def document(self, said: Said) -> Fields:
+        return older_document(said)
+
+    def response(self, document: Fields) -> HttpResponse:
+        if not self._streamed or "text" not in document:
+            return whole(document)
+        return lines(older_documents(document), media="application/stream+json")
+
+
+def older_document(said: Said) -> Fields:
+    """An answer in the older form. Command R on Bedrock has it too."""
+    calls = [{"name": use.name, "parameters": arguments_object(use.arguments, Pen())} for use in said.tools]
+    return {
+        "response_id": said.named(""),
+        "generation_id": said.named("g"),
+        "text": said.text,
+        "finish_reason": "COMPLETE",
+        **({"tool_calls": calls} if calls else {}),
+        "meta": _NO_USAGE,
+    }
+
+
+def older_documents(document: Fields) -> Iterator[Fields]:
+    """The same in events."""
+    name, text = text_at(document, "generation_id"), text_at(document, "text")
+    yield {"event_type": "stream-start", "generation_id": name, "is_finished": False}
+    for one in pieces(text):
+        yield {"event_type": "text-generation", "text": one, "is_finished": False}
+    if calls := items_at(document, "tool_calls"):
+        yield {
+            "event_type": "tool-calls-generation",
+            "text": text,
+            "tool_calls": calls,
+            "is_finished": False,
+        }
+    yield {
+        "event_type": "stream-end",
+        "finish_reason": text_at(document, "finish_reason") or "COMPLETE",
+        "response": document,
+        "is_finished": True,
+    }

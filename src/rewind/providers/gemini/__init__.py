@@ -1,0 +1,1 @@
+"""Google Gemini, at AI Studio, on Vertex AI and behind Code Assist."""

@@ -1,0 +1,148 @@
+"""Google Gemini, at AI Studio, on Vertex AI and wrapped by Code Assist."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rewind.errors import CannotEdit
+from rewind.model.message import Message
+from rewind.providers.gemini import write as gemini
+from rewind.providers.gemini.parts import field, is_thought, turns_of
+from rewind.providers.gemini.parts import listed as listed_or_alone
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.json_fields import at
+from rewind.providers.shared.patch import Document, Given, Path, Words, appended, as_object, without
+from rewind.providers.shared.settings import Settings, snake
+from rewind.providers.shared.write import Pen
+
+_SETTINGS = Settings(
+    inside="generationConfig",
+    beside=frozenset(
+        {
+            *("contents", "tools", "toolConfig", "safetySettings", "systemInstruction", "generationConfig"),
+            *("cachedContent", "labels", "model", "store", "serviceTier", "modelArmorConfig"),
+        }
+    ),
+    two_spellings=True,
+)
+_WRAPPERS = ("result", "output")
+
+
+def _is_words(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("text"), str) and not is_thought(block)
+
+
+_WORDS = Words(_is_words, lambda text, _old: {"text": text})
+
+
+class Gemini:
+    """Google takes every name in two spellings, and a single thing without the list around it."""
+
+    name = "gemini"
+
+    def system(self, document: Document) -> Any:
+        return field(_inner(document), "systemInstruction") or None
+
+    def with_system(self, document: Document, raw: Any) -> Document:
+        inner = _inner(document)
+        name = _named(inner, "systemInstruction")
+        return _with_inner(document, {**inner, name: raw} if raw else without(inner, name))
+
+    def with_system_text(self, document: Document, text: str) -> Document:
+        old = self.system(document)
+        if not text or isinstance(old, str):
+            return self.with_system(document, text)
+        kept = old if isinstance(old, dict) else {}
+        return self.with_system(document, {**kept, "parts": [{"text": text}]})
+
+    def with_more_system(self, document: Document, text: str) -> Document:
+        old = self.system(document)
+        if isinstance(old, str):
+            return self.with_system(document, appended(old, text))
+        kept = old if isinstance(old, dict) else {}
+        return self.with_system(document, {**kept, "parts": _WORDS.extended(_blocks(kept), text)})
+
+    def turns(self, document: Document) -> list[Any]:
+        return [
+            {"role": "user", "parts": [{"text": one}]} if isinstance(one, str) else one
+            for one in listed_or_alone(_inner(document).get("contents"))
+        ]
+
+    def with_turns(self, document: Document, turns: list[Any]) -> Document:
+        return _with_inner(document, {**_inner(document), "contents": turns})
+
+    def message(self, turn: Any) -> Message:
+        return next(iter(turns_of([turn])))
+
+    def with_words(self, turn: Any, text: str) -> Any:
+        fields = as_object(turn)
+        blocks = _blocks(fields)
+        # What the model thought comes first.
+        first = next((n for n, block in enumerate(blocks) if not is_thought(block)), len(blocks))
+        return {**fields, "parts": _WORDS.replaced(blocks, text, at=first)}
+
+    def results(self, turn: Any) -> list[Any]:
+        found = (field(block, "functionResponse") for block in _blocks(turn))
+        return [at(result, "response") for result in found if isinstance(result, dict)]
+
+    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
+        waiting = iter(given)
+        blocks = [
+            _with_result(block, one)
+            if isinstance(field(block, "functionResponse"), dict) and (one := next(waiting, None))
+            else block
+            for block in _blocks(turn)
+        ]
+        return {**turn, "parts": blocks}
+
+    def written(self, message: Message) -> list[Any]:
+        return list(gemini.written(tied([message]), Pen()))
+
+    def parameter(self, document: Document, path: Path) -> Path:
+        wrapped = isinstance(document.get("request"), dict)
+        placed = _SETTINGS.place(_inner(document), path)
+        return ("request", *placed) if wrapped and path[0] != "request" else placed
+
+
+def _inner(document: Document) -> Document:
+    """Code Assist wraps the request."""
+    wrapped = document.get("request")
+    return wrapped if isinstance(wrapped, dict) else document
+
+
+def _with_inner(document: Document, inner: Document) -> Document:
+    return {**document, "request": inner} if isinstance(document.get("request"), dict) else inner
+
+
+def _named(where: Document, name: str) -> str:
+    return snake(name) if snake(name) in where else name
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [
+        {"text": block} if isinstance(block, str) else block
+        for block in listed_or_alone(at(content, "parts"))
+    ]
+
+
+def _with_result(block: dict[str, Any], given: Given) -> dict[str, Any]:
+    name = _named(block, "functionResponse")
+    result = block[name]
+    old = at(result, "response")
+    response = _response(old, given) if given.raw is None else given.raw
+    if not isinstance(response, dict):
+        raise CannotEdit("What a function gives back to Gemini is an object.")
+    return {**block, name: {**without(result, "parts"), "response": response}}
+
+
+def _response(old: Any, given: Given) -> Any:
+    """An object as it is; anything else under the name that the old one had."""
+    try:
+        value = json.loads(given.text)
+    except (ValueError, RecursionError):
+        value = given.text
+    if isinstance(value, dict):
+        return value
+    wrapper = next((name for name in _WRAPPERS if isinstance(old, dict) and set(old) == {name}), "result")
+    as_value = isinstance(old, dict) and wrapper in old and not isinstance(old[wrapper], str)
+    return {"error" if given.failed else wrapper: value if as_value else given.text}

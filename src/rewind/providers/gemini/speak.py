@@ -1,0 +1,76 @@
+"""Answers of Google Gemini."""
+
+from typing import Any
+
+from rewind.model.http import HttpResponse
+from rewind.providers.gemini.write import function_call
+from rewind.providers.shared.framing import events, growing_list, whole
+from rewind.providers.shared.json_fields import at, items_at
+from rewind.providers.shared.patch import without
+from rewind.providers.shared.speak import Said, pieces
+from rewind.providers.shared.speaker import Fields
+from rewind.providers.shared.write import Pen
+
+_NO_USAGE: Fields = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
+
+
+class GeminiSpeaker:
+    """One answer, or several of the same shape: in events, or in a list where no events were asked for."""
+
+    is_model = True
+
+    def __init__(self, model: str, *, streamed: bool, as_events: bool, wrapped: bool = False) -> None:
+        self._model = model
+        self._streamed = streamed
+        self._as_events = as_events
+        self._wrapped = wrapped
+        """Whether Code Assist stands between."""
+
+    @property
+    def form(self) -> str:
+        how = ("events" if self._as_events else "list") if self._streamed else "whole"
+        return f"gemini {how}{' wrapped' * self._wrapped}"
+
+    def document(self, said: Said) -> Fields:
+        text = [{"text": said.text}] if said.text or not said.tools else []
+        parts = [*text, *(function_call(use, Pen()) for use in said.tools)]
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+        answer = {
+            "candidates": [candidate],
+            "usageMetadata": _NO_USAGE,
+            "modelVersion": self._model,
+            "responseId": said.named(""),
+        }
+        return {"response": answer} if self._wrapped else answer
+
+    def response(self, document: Fields) -> HttpResponse:
+        inner = document.get("response")
+        answer = inner if self._wrapped and isinstance(inner, dict) else document
+        if not self._streamed:
+            return whole(document, media="application/json; charset=UTF-8")
+        sent = [{"response": one} if answer is inner else one for one in _in_pieces(answer)]
+        return events(sent, newline=b"\r\n") if self._as_events else growing_list(sent)
+
+
+def _in_pieces(answer: Fields) -> list[Fields]:
+    """The first candidate part by part, its texts in pieces; what ends an answer comes with the last."""
+    first = at(answer, "candidates", 0)
+    parts = items_at(first, "content", "parts")
+    if not parts or len(items_at(answer, "candidates")) > 1:
+        return [answer]
+    small = [piece for part in parts for piece in _part_pieces(part)]
+    about = without(answer, "candidates", "usageMetadata")
+    begun = without(first, "finishReason")
+    *before, last = [{**begun, "content": {**first["content"], "parts": [part]}} for part in small]
+    return [
+        *({**about, "candidates": [one]} for one in before),
+        {**answer, "candidates": [{**first, **last}]},
+    ]
+
+
+def _part_pieces(part: Any) -> list[Any]:
+    match part:
+        case {"text": str(text), **more} if len(text) > 1 and set(more) <= {"thought"}:
+            return [{**more, "text": one} for one in pieces(text)]
+        case _:
+            return [part]

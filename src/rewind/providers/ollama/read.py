@@ -1,0 +1,79 @@
+"""Ollama's own API: ``/api/chat`` and ``/api/generate``, answered in lines of JSON."""
+
+from typing import Any
+
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.model.message import Answered, Asked, Message
+from rewind.model.step import StepKind
+from rewind.providers.openai_chat.messages import conversation, message_of, take_message, tools_in
+from rewind.providers.openai_chat.parts import parts_of
+from rewind.providers.openai_chat.read import TOOL_CALL_IDS
+from rewind.providers.shared.answer_draft import Draft, UsageTable, parameters_of
+from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
+
+USAGE = UsageTable(
+    # A prompt that is wholly cached is not counted again, and its field is left out.
+    input=(("prompt_eval_count",),),
+    output=(("eval_count",),),
+)
+
+_READ_FIELDS = ("model", "messages", "system", "prompt", "images", "tools", "stream")
+
+
+class Ollama:
+    """Every line is a piece; the last one has the counts."""
+
+    name = "ollama"
+    kind = StepKind.LLM_CALL
+    volatile = TOOL_CALL_IDS
+
+    def claims(self, head: RequestHead) -> bool:
+        return head.method == "POST" and head.path.rstrip("/").endswith(("/api/chat", "/api/generate"))
+
+    def asked(self, request: HttpRequest) -> Asked:
+        document, note = asked_for(request)
+        system, messages = conversation(items_at(document, "messages"))
+        return Asked(
+            model=words_at(document, "model") or None,
+            system=parts_of(at(document, "system")) + system,
+            messages=messages + _prompt(document),
+            tools=tools_in(document),
+            parameters=parameters_of(document, _READ_FIELDS),
+            # Ollama streams unless it is told not to.
+            streamed=isinstance(document, dict) and document.get("stream") is not False,
+            note=note,
+        )
+
+    def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
+        answer = answer_of(response)
+        draft = Draft()
+        for document in answer.documents:
+            draft.named(document)
+            if at(document, "done") is True:
+                draft.stopped(text_at(document, "done_reason"))
+                draft.count({name: at(document, name) for name in ("prompt_eval_count", "eval_count")})
+        take_message(draft, [_piece(document) for document in answer.documents])
+        return draft.answered(response, answer, USAGE)
+
+    def refusal(self, message: str) -> dict[str, Any]:
+        return {"error": message}
+
+
+def _prompt(document: Any) -> tuple[Message, ...]:
+    """What ``/api/generate`` is given: one text, with or without pictures."""
+    turn = {"content": at(document, "prompt"), "images": at(document, "images")}
+    message = message_of(turn)
+    return (message,) if message.parts else ()
+
+
+def _piece(document: Any) -> Any:
+    """A line of ``/api/chat`` has a message; one of ``/api/generate`` has its fields beside the rest."""
+    if (message := at(document, "message")) is not None:
+        return message
+    drawn = text_at(document, "image")
+    return {
+        "content": text_at(document, "response"),
+        "thinking": text_at(document, "thinking"),
+        "images": [drawn] if drawn else [],
+    }

@@ -1,0 +1,99 @@
+"""OpenAI Chat Completions and all who speak it, Ollama's ``/api/chat`` and Cohere's ``/v2/chat``."""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any
+
+from rewind.model.message import Message
+from rewind.providers.openai_chat import write as openai_chat
+from rewind.providers.openai_chat.messages import message_of
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.json_fields import at, text_at
+from rewind.providers.shared.patch import Document, Given, Path, Words, as_object, is_text_of, listed
+from rewind.providers.shared.settings import Settings
+from rewind.providers.shared.write import Pen
+
+Writer = Callable[[Sequence[Message], Pen], list[dict[str, Any]]]
+
+
+def _made(text: str, old: Any) -> Any:
+    # OpenRouter and LiteLLM pass Anthropic's marks on.
+    kept = {"cache_control": old["cache_control"]} if at(old, "cache_control") is not None else {}
+    return {"type": "text", "text": text, **kept}
+
+
+_WORDS = Words(is_text_of("text"), _made)
+
+
+class Chat:
+    """The system prompt is the messages that stand first."""
+
+    def __init__(
+        self, name: str, *, write: Writer = openai_chat.written, settings: Settings | None = None
+    ) -> None:
+        self.name = name
+        self._write = write
+        self._settings = settings or Settings()
+
+    def system(self, document: Document) -> Any:
+        return self._leading(document) or None
+
+    def with_system(self, document: Document, raw: Any) -> Document:
+        turns = self.turns(document)
+        return self.with_turns(document, [*raw, *turns[len(self._leading(document)) :]])
+
+    def with_system_text(self, document: Document, text: str) -> Document:
+        first = next(iter(self._leading(document)), {"role": "system", "content": ""})
+        return self.with_system(document, [self.with_words(first, text)] if text else [])
+
+    def with_more_system(self, document: Document, text: str) -> Document:
+        leading = self._leading(document)
+        if not leading:
+            return self.with_system_text(document, text)
+        content = leading[-1].get("content")
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+        extended = _WORDS.extended(blocks, text)
+        last = {**leading[-1], "content": extended if isinstance(content, list) else extended[0]["text"]}
+        return self.with_system(document, [*leading[:-1], last])
+
+    def turns(self, document: Document) -> list[Any]:
+        return listed(document, "messages")
+
+    def with_turns(self, document: Document, turns: list[Any]) -> Document:
+        return {**document, "messages": turns}
+
+    def message(self, turn: Any) -> Message:
+        return message_of(turn)
+
+    def with_words(self, turn: Any, text: str) -> Any:
+        fields = as_object(turn)
+        content = fields.get("content")
+        return {
+            **fields,
+            "content": _WORDS.replaced(content, text) if isinstance(content, list) else text,
+        }
+
+    def results(self, turn: Any) -> list[Any]:
+        return [at(turn, "content")] if text_at(turn, "role") in ("tool", "function") else []
+
+    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
+        for one in given:
+            if one is not None:
+                old = as_object(turn).get("content")
+                as_list = isinstance(old, list) and any(map(_WORDS.are, old))
+                text: Any = [_made(one.text, None)] if as_list else one.text
+                turn = {**turn, "content": text if one.raw is None else one.raw}
+        return turn
+
+    def written(self, message: Message) -> list[Any]:
+        return list(self._write(tied([message]), Pen()))
+
+    def parameter(self, document: Document, path: Path) -> Path:
+        return self._settings.place(document, path)
+
+    def _leading(self, document: Document) -> list[dict[str, Any]]:
+        return list(takewhile(_is_system, self.turns(document)))
+
+
+def _is_system(turn: Any) -> bool:
+    return text_at(turn, "role") in ("system", "developer")

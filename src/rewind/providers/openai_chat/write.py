@@ -1,0 +1,114 @@
+"""Messages for OpenAI Chat Completions, and for all who speak it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of
+from rewind.providers.shared.write import Pen, arguments_text, told_in
+
+Fields = dict[str, Any]
+
+
+def written(messages: Sequence[Message], pen: Pen) -> list[Fields]:
+    """The messages, each tied (``call_ids.tied``); one that has nothing to say is left out."""
+    return [turn for message in messages for turn in _turns(message, pen)]
+
+
+def system_turn(parts: tuple[Part, ...], pen: Pen) -> Fields:
+    return {"role": "system", "content": _content(parts, pen)}
+
+
+def _turns(message: Message, pen: Pen) -> list[Fields]:
+    # Results first: they must follow the calls at once, whatever else the user says with them.
+    results = [part for part in message.parts if isinstance(part, ToolResult) and not part.hosted]
+    turns = [_result(result, pen) for result in results]
+    rest = tuple(part for part in message.parts if part not in results)
+    if not rest:
+        return turns
+    if message.role is Role.ASSISTANT:
+        said = _assistant(rest, pen)
+    else:
+        role = "system" if message.role is Role.SYSTEM else "user"
+        content = _content(rest, pen)
+        said = {"role": role, "content": content} if content else {}
+    if said and message.name:
+        said["name"] = message.name
+    return [*turns, said] if said else turns
+
+
+def _assistant(parts: Iterable[Part], pen: Pen) -> Fields:
+    words: list[str] = []
+    refusal: list[str] = []
+    calls: list[Fields] = []
+    for part in parts:
+        match part:
+            case Text(text):
+                words.append(text)
+            case Refusal(text):
+                refusal.append(text)
+            case ToolUse(hosted=False):
+                calls.append(call(part))
+            case Media():
+                words.append(pen.instead_of(part))
+            case _:
+                pen.leave_out(part)
+    if not (words or refusal or calls):
+        return {}
+    turn: Fields = {"role": "assistant", "content": "".join(words) if words else None}
+    if refusal:
+        turn["refusal"] = "".join(refusal)
+    if calls:
+        turn["tool_calls"] = calls
+    return turn
+
+
+def call(use: ToolUse) -> Fields:
+    """A tool call; one that takes a text of its own is a custom one."""
+    if isinstance(use.arguments, str):
+        return {"id": use.id, "type": "custom", "custom": {"name": use.name, "input": use.arguments}}
+    function = {"name": use.name, "arguments": arguments_text(use.arguments)}
+    return {"id": use.id, "type": "function", "function": function}
+
+
+def _result(result: ToolResult, pen: Pen) -> Fields:
+    texts = [
+        pen.instead_of(part) if isinstance(part, Media) else text_of((part,)) for part in told_in(result)
+    ]
+    content = "".join(texts) if len(texts) < 2 else [{"type": "text", "text": text} for text in texts]
+    return {"role": "tool", "tool_call_id": result.id, "content": content}
+
+
+def _content(parts: Iterable[Part], pen: Pen) -> str | list[Fields]:
+    blocks: list[Fields] = []
+    for part in parts:
+        match part:
+            case Text(text) | Refusal(text):
+                blocks.append({"type": "text", "text": text})
+            case Media():
+                blocks.append(_media(part, pen) or {"type": "text", "text": pen.instead_of(part)})
+            case _:
+                pen.leave_out(part)
+    if len(blocks) == 1 and blocks[0]["type"] == "text":
+        return str(blocks[0]["text"])
+    return blocks
+
+
+def _media(media: Media, pen: Pen) -> Fields | None:
+    data = pen.data_of(media)
+    url = f"data:{media.media_type or _USUAL.get(media.kind, '')};base64,{data}" if data else media.reference
+    match media.kind:
+        case "image" if data or url.startswith(("http://", "https://")):
+            return {"type": "image_url", "image_url": {"url": url}}
+        case "audio" if data:
+            form = media.media_type.partition("/")[2] or "wav"
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _FORMATS.get(form, form)}}
+        case "document" | "file" if data:
+            name = f"{media.kind}.{media.media_type.partition('/')[2] or 'bin'}"
+            return {"type": "file", "file": {"filename": name, "file_data": url}}
+        case _:
+            return None
+
+
+_USUAL = {"image": "image/png", "document": "application/pdf", "file": "application/pdf"}
+"""Some APIs take data without its type."""
+_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}

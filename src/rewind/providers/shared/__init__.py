@@ -1,0 +1,1 @@
+"""What the packages of several APIs share."""
