@@ -12,7 +12,7 @@ from rewind.gateway.options import UpstreamOptions
 from rewind.model.session import Status
 from rewind.pricing.prices import load_prices
 from rewind.runs.fork import run as forking
-from rewind.runs.fork.budget import Purse
+from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.run import ForkOptions, ForkResult, fork
 from rewind.store.library import Library
 from support.answers import openai_error
@@ -141,10 +141,10 @@ def test_one_purse_serves_several_forks(lab: MakeLab, probe: Callable[..., ForkR
     bench = lab(numbered)
     base = bench.record(talks("a", "b")).ok().session
     cost = (21 * 0.15 + 8 * 0.60) / 1e6
-    purse = Purse(1.5 * cost, load_prices())
-    first, second, third = (probe(bench, base, 2, purse=purse, quiet=True) for _ in range(3))
+    budget = Budget(1.5 * cost, load_prices())
+    first, second, third = (probe(bench, base, 2, budget=budget, quiet=True) for _ in range(3))
     assert [len(result.live) for result in (first, second, third)] == [1, 1, 0]
-    assert purse.spent == pytest.approx(2 * cost)
+    assert budget.spent == pytest.approx(2 * cost)
     assert third.stopped is not None and "is reached" in third.stopped
 
 

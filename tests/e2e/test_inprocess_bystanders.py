@@ -20,7 +20,7 @@ from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
 from rewind.inprocess.redirect import open_connections as redirect_open
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
-from rewind.inprocess.shared_gateway import switchboard
+from rewind.inprocess.shared_gateway import shared_gateway
 from rewind.model.step import Ending
 from rewind.store.journal.reader import FolderReader
 from support.answers import openai_chat
@@ -248,7 +248,7 @@ def test_a_run_that_ends_on_the_gateways_own_thread_waits_for_nobody(tmp_path: P
         assert run.tool("t", b"{}") is not None
         return run.finish()
 
-    assert switchboard().later(collect).result(PATIENCE).session_id == run.session_id
+    assert shared_gateway().later(collect).result(PATIENCE).session_id == run.session_id
     result = run.finish()  # which waits for the other to be done
     assert result.broken is None and result.tool_calls == 1
     with FolderReader(next((tmp_path / "sessions").iterdir())) as reader:
@@ -353,7 +353,7 @@ def test_another_process_is_refused_beside_two_replays(server: FakeProvider, tmp
     calls, runs = server.calls, [replaying(tmp_path, known), replaying(tmp_path, known)]
 
     def status_in_another_process() -> bytes:
-        asked = [url(server), str(switchboard().port), json.dumps(question("known"))]
+        asked = [url(server), str(shared_gateway().port), json.dumps(question("known"))]
         command = [sys.executable, "-c", IN_ANOTHER_PROCESS, *asked]
         return subprocess.run(command, stdout=subprocess.PIPE, timeout=PATIENCE, check=True).stdout
 
@@ -393,7 +393,7 @@ def test_a_connection_that_came_to_nothing_is_forgotten(stage: MakeStage, script
     for _ in range(20_000):  # turns of the gateway's loop
         if set(redirect_callers._owners) <= before:
             return
-        switchboard().later(turn).result(PATIENCE)
+        shared_gateway().later(turn).result(PATIENCE)
     pytest.fail(f"still known: {set(redirect_callers._owners) - before}")
 
 

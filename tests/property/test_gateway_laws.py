@@ -10,7 +10,7 @@ from rewind.gateway.playout import framed
 from rewind.gateway.targets import HOP_HEADERS
 from rewind.model.http import HttpResponse
 from rewind.model.step import Ending
-from rewind.runs.answer_chunks import Draft
+from rewind.runs.answer_recording import ChunkDraft
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ-", min_size=1, max_size=12)
 VALUE = st.text(
@@ -95,7 +95,7 @@ def test_an_answer_is_the_same_answer_however_it_is_cut_and_is_played_as_it_came
             wire = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(chunks, trailers)
         case _:
             wire = head + b"Connection: close\r\n\r\n" + body
-    response, draft, entity = IncomingResponse("POST"), Draft(), b""
+    response, draft, entity = IncomingResponse("POST"), ChunkDraft(), b""
     for at, piece in enumerate(cut(wire, places)):
         response.feed(piece)
         for data, ends_chunk in response.take_pieces():

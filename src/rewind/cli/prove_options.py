@@ -73,7 +73,7 @@ class Probing:
     def prove(self, app: App, found: Finding, bad: Session, told: "Callable[[Trial], None]") -> "Proof":
         """Goes live."""
         # Lazily: only this option needs the engine.
-        from rewind.runs.fork.budget import Purse
+        from rewind.runs.fork.budget import Budget
         from rewind.runs.fork.run import ForkOptions
         from rewind.runs.probe import ProveOptions, prove
 
@@ -87,7 +87,7 @@ class Probing:
             upstream=self.upstream,
             ignore=self.ignore,
             pricing=prices,
-            purse=None if self.max_cost is None else Purse(self.max_cost, prices),
+            budget=None if self.max_cost is None else Budget(self.max_cost, prices),
             announce=_once(lambda sentence: err().line(Span(sentence, "yellow"))),
         )
         return prove(

@@ -21,7 +21,7 @@ from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import DamagedStore, RewindError, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.step import Step
-from rewind.runs.stepped_replay import Move, StepThrough, Stop
+from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop
 from rewind.store.library import Library
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Stepper:
     """The fork that was asked for."""
     _outline: Outline | None = None
 
-    def ask(self, stop: Stop) -> Move:
+    def ask(self, stop: Stop) -> StepCommand:
         """Show the request, and let a person say how to go on."""
         if self._outline is None:
             self._outline = self.read()
@@ -120,20 +120,20 @@ class Stepper:
             if move is not None:
                 return move
 
-    def _said(self, stop: Stop, one: Sending) -> Move | None:
+    def _said(self, stop: Stop, one: Sending) -> StepCommand | None:
         """``None`` to ask again."""
         screen = self.console.terminal
         match self.console.line(stop.agent_ended):
             case None:
                 screen.line()
                 screen.line(Span("the agent has ended, or was ended", "yellow"))
-                return Move.NEXT
+                return StepCommand.NEXT
             case "":
-                return Move.NEXT
+                return StepCommand.NEXT
             case "c":
-                return Move.RUN_ON
+                return StepCommand.RUN_ON
             case "q":
-                return Move.QUIT
+                return StepCommand.QUIT
             case "d":
                 print_request(screen, one)
             case "e":
@@ -142,9 +142,9 @@ class Stepper:
                 screen.line(KEYS)
         return None
 
-    def _edit(self, stop: Stop) -> Move | None:
+    def _edit(self, stop: Stop) -> StepCommand | None:
         # Lazily: few stops end in a fork.
-        from rewind.runs.fork.manual_edits import ByHand
+        from rewind.runs.fork.manual_edits import ManualEdit
         from rewind.runs.fork.plan import body_to_edit, plan_fork
 
         screen = self.console.terminal
@@ -154,7 +154,7 @@ class Stepper:
             shown = body_to_edit(fork)
             with _left_alone():
                 saved = edit_json(shown, name=f"step-{index}.json", terminal=self.console.descriptor)
-            edited = replace(fork, by_hand=ByHand(shown, saved))
+            edited = replace(fork, by_hand=ManualEdit(shown, saved))
             plan_fork(edited)  # what cannot be done is said while the agent still waits
         except RewindError as problem:
             screen.line(Span(problem.message, "yellow"))
@@ -162,7 +162,7 @@ class Stepper:
                 screen.line(Span(f"  try: {problem.hint}", "dim"))
             return None
         self.edited = edited
-        return Move.QUIT
+        return StepCommand.QUIT
 
 
 def step_through(

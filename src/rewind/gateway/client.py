@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, cast
 
-from rewind.gateway.exchange import Decided, Deny, Exchange, Hold, Junction, Origin, Pass, Play, Verdict
+from rewind.gateway.exchange import Decided, Deny, Exchange, Hold, Origin, Pass, Play, RequestHandler, Verdict
 from rewind.gateway.http1 import (
     MAX_HEAD,
     BadMessage,
@@ -15,7 +15,7 @@ from rewind.gateway.http1 import (
 )
 from rewind.gateway.playout import play_at_once, play_paced
 from rewind.gateway.relay import Relay
-from rewind.gateway.targets import UnknownDoor, aim
+from rewind.gateway.targets import NoOrigin, aim
 from rewind.gateway.upstream import Pool, UpstreamConnection
 from rewind.gateway.websocket import FramePlayer, FrameRelay
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead, header
@@ -41,8 +41,8 @@ class Peer(NamedTuple):
 class Callers(Protocol):
     """Whose requests come through a gateway that several runs share."""
 
-    def around(self, peer: Peer) -> "Surroundings":
-        """The surroundings of the run whose request begins to arrive from there."""
+    def context_of(self, peer: Peer) -> "RunContext":
+        """The context of the run whose request begins to arrive from there."""
         ...
 
     def keeps(self, peer: Peer) -> bool:
@@ -55,10 +55,10 @@ class Callers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """What every connection of one gateway shares; in a shared gateway, every request of one run."""
 
-    junction: Junction
+    handler: RequestHandler
     pool: Pool | None
     """``None``: this gateway cannot reach any network at all."""
     port: int
@@ -69,11 +69,11 @@ class Surroundings:
 
 
 class ClientConnection(asyncio.Protocol):
-    """Reads requests, asks the junction, and sees each answer through."""
+    """Reads requests, asks the handler, and sees each answer through."""
 
-    def __init__(self, around: Surroundings, origin: Origin | None) -> None:
-        self._around = around
-        self._callers = around.callers
+    def __init__(self, context: RunContext, origin: Origin | None) -> None:
+        self._context = context
+        self._callers = context.callers
         self._peer = Peer(0)
         self._origin = origin
         """Fixed inside a CONNECT tunnel and behind SNI; otherwise each request names its own."""
@@ -194,7 +194,7 @@ class ClientConnection(asyncio.Protocol):
                     return
         except BadMessage as problem:
             self._reject(400, "Bad Request", f"not an HTTP/1.1 request: {problem}")
-        except UnknownDoor as problem:
+        except NoOrigin as problem:
             self._reject(404, "Not Found", str(problem))
         finally:
             self._advancing = False
@@ -210,10 +210,10 @@ class ClientConnection(asyncio.Protocol):
         incoming = IncomingRequest(bytes(self._buffer[:end]))
         del self._buffer[:end]
         if self._callers is not None:
-            self._around = self._callers.around(self._peer)
-        head, wire_head = aim(incoming, self._origin, self._around.port)
+            self._context = self._callers.context_of(self._peer)
+        head, wire_head = aim(incoming, self._origin, self._context.port)
         self._incoming, self._head = incoming, head
-        self._exchange = self._around.junction.begin(head)
+        self._exchange = self._context.handler.begin(head)
         if self._exchange.early():
             self._forward(wire_head)
         else:
@@ -292,8 +292,8 @@ class ClientConnection(asyncio.Protocol):
 
     def _forward(self, raw: bytes) -> None:
         assert self._exchange is not None and self._head is not None, "a request is being read"
-        assert self._around.pool is not None, "an offline junction forwards nothing"
-        relay, relays = Relay(self, self._exchange, self._head, self._around.pool), self._around.relays
+        assert self._context.pool is not None, "an offline handler forwards nothing"
+        relay, relays = Relay(self, self._exchange, self._head, self._context.pool), self._context.relays
         relays.add(relay)
         relay.task.add_done_callback(lambda _task: relays.discard(relay))
         relay.client_full(self._full)

@@ -1,7 +1,7 @@
 """What the gateway tells of each request and what it is told to do: the seam between sockets and decisions.
 
 The gateway knows bytes and connections; it does not know sessions, tapes or providers. Whoever stands behind
-:class:`Junction` decides. All calls come on the gateway's own thread, in the order things happen on the wire.
+:class:`RequestHandler` decides. All calls come on the gateway's own thread, in the order things happen on the wire.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ class Exchange(Protocol):
         ...
 
 
-class Junction(Protocol):
+class RequestHandler(Protocol):
     """Decides for hosts and requests."""
 
     def route(self, host: str, port: int) -> Route:

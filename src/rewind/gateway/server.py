@@ -11,9 +11,9 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from rewind.gateway.client import Callers, ClientConnection, Peer, Surroundings
+from rewind.gateway.client import Callers, ClientConnection, Peer, RunContext
 from rewind.gateway.dial import UpstreamFailed
-from rewind.gateway.exchange import Junction, Origin, Route
+from rewind.gateway.exchange import Origin, RequestHandler, Route
 from rewind.gateway.http1 import MAX_HEAD, BadMessage
 from rewind.gateway.targets import UNKNOWN_PORT, origin_of
 from rewind.gateway.tunnel import TunnelEnd
@@ -42,18 +42,18 @@ class Gateway:
     def __init__(
         self,
         listener: socket.socket,
-        junction: Junction,
+        handler: RequestHandler,
         certificates: Certificates,
         pool: Pool | None,
         callers: Callers | None = None,
     ) -> None:
-        """With ``callers``, ``junction`` and ``pool`` serve only what no run has a part in."""
+        """With ``callers``, ``handler`` and ``pool`` serve only what no run has a part in."""
         listener.setblocking(False)
         self._listener = listener
-        self._junction = junction
+        self._junction = handler
         self._certificates = certificates
         self._pool = pool
-        self._around = Surroundings(junction, pool, listener.getsockname()[1], callers=callers)
+        self._context = RunContext(handler, pool, listener.getsockname()[1], callers=callers)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -81,12 +81,12 @@ class Gateway:
 
     async def _settle(self) -> None:
         """Answers whose clients ended with the run are read on for a moment; the rest is kept as far as it came."""
-        if self._around.relays:
-            await asyncio.wait([relay.task for relay in self._around.relays], timeout=LINGER_SECONDS)
-        while self._around.relays:
-            for relay in self._around.relays:
+        if self._context.relays:
+            await asyncio.wait([relay.task for relay in self._context.relays], timeout=LINGER_SECONDS)
+        while self._context.relays:
+            for relay in self._context.relays:
                 relay.stop()
-            await asyncio.wait([relay.task for relay in self._around.relays])
+            await asyncio.wait([relay.task for relay in self._context.relays])
         for task in list(self._tasks):
             task.cancel()
         if self._pool is not None:
@@ -94,7 +94,7 @@ class Gateway:
 
     async def _welcome(self, sock: socket.socket) -> None:
         """Find the door, and hand the connection on."""
-        callers, peer, taken = self._around.callers, _peer(sock), False
+        callers, peer, taken = self._context.callers, _peer(sock), False
         try:
             taken = await self._handed_on(sock)
         except (BadMessage, ValueError) as problem:  # ValueError: a host name that no certificate could carry
@@ -123,24 +123,24 @@ class Gateway:
         head = await _read_head(sock)
         authority = head.split(b" ", 2)[1].decode("latin-1")
         origin = origin_of(authority, "https")
-        if origin.port == self._around.port and origin.host in ("127.0.0.1", "localhost", "::1"):
+        if origin.port == self._context.port and origin.host in ("127.0.0.1", "localhost", "::1"):
             await _turn_away(sock, "508 Loop Detected", "the gateway was asked to connect to itself")
             return False
-        around = self._around
-        if around.callers is not None:
-            around = around.callers.around(_peer(sock))
-        match around.junction.route(origin.host, origin.port):
+        context = self._context
+        if context.callers is not None:
+            context = context.callers.context_of(_peer(sock))
+        match context.handler.route(origin.host, origin.port):
             case Route.REFUSE:
                 await _turn_away(
                     sock, "403 Forbidden", f"{authority} is not on tape, and a replay stays offline"
                 )
             case Route.TUNNEL if origin.port == 443:
-                return await self._tunnel(sock, origin, around.pool)
+                return await self._tunnel(sock, origin, context.pool)
             case Route.TUNNEL:
-                return await self._tunnel_or_plain(sock, origin, around.pool)
+                return await self._tunnel_or_plain(sock, origin, context.pool)
             case Route.INTERCEPT:
-                if around.pool is not None and around.junction.forwards_everything:
-                    around.pool.warm(origin)
+                if context.pool is not None and context.handler.forwards_everything:
+                    context.pool.warm(origin)
                 await loop.sock_sendall(sock, ESTABLISHED)
                 first = await _peek(sock)
                 if first.startswith(TLS_GREETING):
@@ -155,10 +155,10 @@ class Gateway:
         turned_away: list[str] = []
         if origin is None:
             context = self._certificates.sni_context(turned_away.append)
-            protocol: ClientConnection = _SniConnection(self._around)
+            protocol: ClientConnection = _SniConnection(self._context)
         else:
             context = self._certificates.server_context(origin.host)
-            protocol = ClientConnection(self._around, origin)
+            protocol = ClientConnection(self._context, origin)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: protocol, sock, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
@@ -175,7 +175,7 @@ class Gateway:
 
     async def _plain(self, sock: socket.socket, origin: Origin | None) -> bool:
         await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: ClientConnection(self._around, origin), sock
+            lambda: ClientConnection(self._context, origin), sock
         )
         return True
 
@@ -194,8 +194,8 @@ class Gateway:
     async def _tunnel(
         self, sock: socket.socket, origin: Origin, pool: Pool | None, *, established: bool = False
     ) -> bool:
-        assert pool is not None, "an offline junction tunnels nothing"
-        callers, peer = self._around.callers, _peer(sock)
+        assert pool is not None, "an offline handler tunnels nothing"
+        callers, peer = self._context.callers, _peer(sock)
         near, far = TunnelEnd(None if callers is None else lambda: callers.left(peer)), TunnelEnd()
         near.join(far)  # before it is connected: a server may speak first
         try:
@@ -219,8 +219,8 @@ class Gateway:
 class _SniConnection(ClientConnection):
     """Behind the SNI door the origin is known when the handshake is over."""
 
-    def __init__(self, around: Surroundings) -> None:
-        super().__init__(around, None)
+    def __init__(self, context: RunContext) -> None:
+        super().__init__(context, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         name = getattr(transport.get_extra_info("ssl_object"), "rewind_server_name", None)

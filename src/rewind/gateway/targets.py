@@ -31,7 +31,7 @@ UNKNOWN_PORT = 0
 """Behind the SNI door the host is known from the handshake, the port only from the ``Host`` header."""
 
 
-class UnknownDoor(Exception):
+class NoOrigin(Exception):
     """A request to the gateway itself that names no origin."""
 
 
@@ -85,7 +85,7 @@ def _base_url(url: str) -> tuple[Origin, str]:
         authority, _, rest = rest.partition("/")
         return origin_of(authority, first), "/" + rest
     if first not in BASE_URLS:
-        raise UnknownDoor(f"this is Rewind's gateway; it knows /{'/, /'.join(BASE_URLS)}/ and /https/HOST/")
+        raise NoOrigin(f"this is Rewind's gateway; it knows /{'/, /'.join(BASE_URLS)}/ and /https/HOST/")
     return BASE_URLS[first], "/" + rest
 
 

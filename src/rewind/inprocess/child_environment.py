@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rewind.gateway.environment import prepare
-from rewind.inprocess.redirect.rules import Itinerary
-from rewind.inprocess.shared_gateway import Switchboard
+from rewind.inprocess.redirect.rules import ConnectionRules
+from rewind.inprocess.shared_gateway import SharedGateway
 
 HOOKS = ("PYTHONPATH", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS")
 """Besides our own: what the hooks in Python and Node need. A process that runs already does not read them."""
 
 
-class ForChildren:
+class ChildEnvironment:
     """Certificates in a private folder, and the variables that name them; made when they are first asked for."""
 
-    def __init__(self, board: Switchboard, itinerary: Itinerary) -> None:
-        self._board = board
-        self._itinerary = itinerary
+    def __init__(self, gateway: SharedGateway, rules: ConnectionRules) -> None:
+        self._gateway = gateway
+        self._itinerary = rules
         self._folder: Path | None = None
         self._variables: dict[str, str] = {}
 
@@ -30,19 +30,19 @@ class ForChildren:
         return self._variables
 
     def _prepared(self, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-        itinerary, board = self._itinerary, self._board
+        rules, gateway = self._itinerary, self._gateway
         prepared = prepare(
-            folder, environ, port=board.port, authority_pem=board.certificate_pem, rules=itinerary.hosts
+            folder, environ, port=gateway.port, authority_pem=gateway.certificate_pem, rules=rules.hosts
         )
-        endpoints = sorted(f"{host}:{port}" for host, port in itinerary.endpoints)
+        endpoints = sorted(f"{host}:{port}" for host, port in rules.endpoints)
         plain = [*endpoints, *prepared.variables["REWIND_GATEWAY_PLAIN"].split(",")]
         return {
             **prepared.variables,
-            **(dict.fromkeys(("NO_PROXY", "no_proxy"), "") if itinerary.offline else {}),
-            "REWIND_GATEWAY_URL": f"http://127.0.0.1:{board.port}",
+            **(dict.fromkeys(("NO_PROXY", "no_proxy"), "") if rules.offline else {}),
+            "REWIND_GATEWAY_URL": f"http://127.0.0.1:{gateway.port}",
             "REWIND_GATEWAY_PLAIN": ",".join(dict.fromkeys(filter(None, plain))),
-            "REWIND_OFFLINE": "1" if itinerary.offline else "0",
-            "REWIND_LIVE_HOSTS": ",".join(itinerary.allowed.patterns),
+            "REWIND_OFFLINE": "1" if rules.offline else "0",
+            "REWIND_LIVE_HOSTS": ",".join(rules.allowed.patterns),
         }
 
     def close(self) -> None:
@@ -50,6 +50,6 @@ class ForChildren:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def of_the_hooks(variables: Mapping[str, str]) -> dict[str, str]:
+def hook_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Those that only the hooks read."""
     return {name: value for name, value in variables.items() if name in HOOKS or name.startswith("REWIND_")}

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextvars import Token
 from typing import Any
 
-from rewind.gateway.client import Surroundings
+from rewind.gateway.client import RunContext
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
-from rewind.inprocess.redirect.rules import Itinerary, url_of
+from rewind.inprocess.redirect.rules import ConnectionRules, url_of
 from rewind.providers.hosts import HostRules
 
 
@@ -24,7 +24,7 @@ class Presence:
     """Contexts, and everything that belongs to nobody else, can be made to belong to it."""
 
     def __init__(self, offline_error: Callable[[str], str] | None) -> None:
-        self.itinerary = Itinerary()
+        self.rules = ConnectionRules()
         self.over = False
         """Nothing belongs to it any more."""
         self.blocked: list[str] = []
@@ -54,10 +54,10 @@ class Presence:
         return False
 
     @property
-    def around(self) -> Surroundings | None:
+    def context(self) -> RunContext | None:
         return None
 
-    def door(self) -> int | None:
+    def gateway_port(self) -> int | None:
         return None
 
     def stopped(self, host: str, port: int) -> OSError:
@@ -65,7 +65,7 @@ class Presence:
         self.blocked.append(url)
         return Offline(self._offline_error(url), url)
 
-    def passed_by(self, host: str, port: int) -> OSError:
+    def bypassed(self, host: str, port: int) -> OSError:
         return self.stopped(host, port)
 
     def unrecorded(self, host: str, why: str) -> None:
@@ -86,7 +86,7 @@ class Guard(Presence):
         self, *, allowed_hosts: tuple[str, ...] = (), offline_error: Callable[[str], str] | None = None
     ) -> None:
         super().__init__(offline_error)
-        self.itinerary = Itinerary(offline=True, allowed=HostRules(allowed_hosts))
+        self.rules = ConnectionRules(offline=True, allowed=HostRules(allowed_hosts))
 
     def start(self) -> None:
         redirect.install()

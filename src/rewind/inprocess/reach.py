@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rewind.inprocess.options import InProcessOptions
-from rewind.inprocess.redirect.rules import THIS_MACHINE, Itinerary, pairs, place, proxies
+from rewind.inprocess.redirect.rules import THIS_MACHINE, ConnectionRules, pairs, place, proxies
 from rewind.model.session import Recording
 from rewind.providers import notes, tools
 from rewind.providers.hosts import (
@@ -23,8 +23,8 @@ OWN_SCHEMES = (tools.SCHEME, notes.SCHEME)
 class Reach:
     """What one run has to do with the network."""
 
-    itinerary: Itinerary
-    rules: HostRules
+    rules: ConnectionRules
+    recorded: HostRules
     """The hosts whose exchanges are recorded once they are at the gateway."""
     hosts: tuple[str, ...]
     """Those that are recorded besides the known ones, for the first line of the journal."""
@@ -49,12 +49,12 @@ def reach_of(options: InProcessOptions, environ: Mapping[str, str], recording: R
     if THIS_MACHINE in recorded:
         recorded |= {"127.0.0.1", "::1"}
     return Reach(
-        itinerary=Itinerary(
+        rules=ConnectionRules(
             hosts=HostRules(named, all_hosts),
             endpoints=frozenset(endpoints | local | proxies(environ)),
             offline=recording is not None and options.on_miss == "refuse",
             allowed=HostRules(options.allowed_hosts if recording is not None else ()),
         ),
-        rules=HostRules((*named, *sorted(recorded)), all_hosts),
+        recorded=HostRules((*named, *sorted(recorded)), all_hosts),
         hosts=(*patterns, *sorted({host for host, _ in endpoints}), *hosts_from_environment(environ)),
     )

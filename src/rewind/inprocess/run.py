@@ -30,18 +30,18 @@ from typing import Any
 from weakref import WeakSet
 
 from rewind.errors import ReplayMiss
-from rewind.gateway.client import Surroundings
+from rewind.gateway.client import RunContext
 from rewind.gateway.dial import Dialer
 from rewind.gateway.upstream import Pool
-from rewind.inprocess.child_environment import ForChildren, of_the_hooks
+from rewind.inprocess.child_environment import ChildEnvironment, hook_variables
 from rewind.inprocess.options import InProcessOptions, InProcessResult
 from rewind.inprocess.presence import Guard, Offline, Presence
 from rewind.inprocess.reach import Reach, reach_of
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
-from rewind.inprocess.shared_gateway import Switchboard, switchboard
-from rewind.inprocess.tool_calls import OwnCalls, OwnRoad, PlayedTool, ToolUnderWay, within_tools
-from rewind.inprocess.unseen_clients import Unseen
+from rewind.inprocess.shared_gateway import SharedGateway, shared_gateway
+from rewind.inprocess.tool_calls import PlayedTool, ToolCallPolicy, ToolCalls, ToolUnderWay, within_tools
+from rewind.inprocess.unseen_clients import UnseenConnections
 from rewind.model.clock import SystemClock
 from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Step, StepKind
@@ -56,7 +56,7 @@ from rewind.runs.provenance import Provenance
 from rewind.runs.record import RecordOptions, session_start
 from rewind.runs.rerun import DUMMY_KEY, answers, begun_again, recall
 from rewind.runs.tally import Tally
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import SessionWriter
 
@@ -93,17 +93,17 @@ class InProcessRun(Presence):
         self._tally = Tally()
         self._steps: list[Step] = []
         self._writer: SessionWriter | None = None
-        self._pen: Pen | None = None
+        self._writer_thread: WriterThread | None = None
         self._provenance: Provenance | None = None
         self._tape: Tape | None = None
         self._pool: Pool | None = None
         self._redactor: Redactor | None = None
-        self._board: Switchboard | None = None
-        self._around: Surroundings | None = None
-        self._road: OwnRoad | None = None
+        self._gateway: SharedGateway | None = None
+        self._context: RunContext | None = None
+        self._tool_calls: ToolCalls | None = None
         self._result: InProcessResult | None = None
-        self._for_children: ForChildren | None = None
-        self._unseen: Unseen | None = None
+        self._for_children: ChildEnvironment | None = None
+        self._unseen: UnseenConnections | None = None
         self.session_id: str | None = None
         """Of the session that is being written; ``None`` when none is."""
 
@@ -122,18 +122,18 @@ class InProcessRun(Presence):
         self._redactor = redactor = Redactor(Secrets.from_environment(environ))
         recording = options.tape.recording() if self._replays and options.tape is not None else None
         reach = reach_of(options, environ, recording)
-        self.itinerary, rules = reach.itinerary, reach.rules
-        board = switchboard()
+        self.rules = reach.rules
+        gateway = shared_gateway()
         if recording is not None and options.tape is not None:
-            junction = self._replaying(redactor, rules, options.tape, recording, online=online)
+            junction = self._replaying(redactor, reach.recorded, options.tape, recording, online=online)
         else:
             junction = self._recording(redactor, reach, environ)
-        self._board = board
-        self._around = board.surroundings(junction, self._pool)
-        self._road = OwnRoad(board, junction)
-        redirect.close_what_rests(self.itinerary, board.port)
-        if self.itinerary.offline:
-            self._unseen = Unseen()
+        self._gateway = gateway
+        self._context = gateway.run_context(junction, self._pool)
+        self._tool_calls = ToolCalls(gateway, junction)
+        redirect.close_what_rests(self.rules, gateway.port)
+        if self.rules.offline:
+            self._unseen = UnseenConnections()
             self._before = WeakSet(threading.enumerate())
             self._before.discard(threading.current_thread())
         _end_with_the_process()
@@ -150,16 +150,16 @@ class InProcessRun(Presence):
             ignore=options.ignore,
         )
         start = session_start(asked, environ, reach.hosts, redactor)
-        pen = self._write(replace(start, stdin_kind="none"))
+        writer_thread = self._write(replace(start, stdin_kind="none"))
         self._provenance = Provenance(
             str(Path.cwd()),
             environ,
             redactor,
-            lambda found: pen.later(lambda: pen.writer.surroundings(found)),
+            lambda found: writer_thread.later(lambda: writer_thread.writer.surroundings(found)),
         )
         with redirect_callers.ourselves():
             self._provenance.start()
-        return self._junction(RecordAll(), redactor, reach.rules, online=True)
+        return self._junction(RecordAll(), redactor, reach.recorded, online=True)
 
     def _replaying(
         self,
@@ -190,7 +190,7 @@ class InProcessRun(Presence):
                 )
             )
         return self._junction(
-            OwnCalls(policy, tape, live_tools=options.tools == "live"),
+            ToolCallPolicy(policy, tape, live_tools=options.tools == "live"),
             redactor,
             rules,
             online=online,
@@ -212,21 +212,21 @@ class InProcessRun(Presence):
             redactor=redactor,
             clock=SystemClock(),
             online=online,
-            pen=self._pen,
+            writer_thread=self._writer_thread,
             answer_of=None if reader is None else answers(reader),
             recall=None if reader is None else recall(reader, self._options.ignore),
             watch=self._steps.append,
-            live_hosts=self.itinerary.allowed,
+            live_hosts=self.rules.allowed,
             ignore=self._options.ignore,
             tally=self._tally,
         )
 
-    def _write(self, start: SessionStart) -> Pen:
+    def _write(self, start: SessionStart) -> WriterThread:
         self._writer = SessionWriter.create(self._options.home, start)
         with redirect_callers.ourselves():
-            self._pen = Pen(self._writer)
+            self._writer_thread = WriterThread(self._writer)
         self.session_id = start.id
-        return self._pen
+        return self._writer_thread
 
     # ── what the agent's own code does ───────────────────────────────────────────────────────────────────
 
@@ -237,13 +237,13 @@ class InProcessRun(Presence):
         body)``: 200 with ``{"result": …}``, or 500 with ``{"error": "…"}``. Raises ReplayMiss, which says what was
         nearest. The miss is in the run's result, too.
         """
-        assert self._road is not None, "the run has begun"
-        return self._road.tool(name, body)
+        assert self._tool_calls is not None, "the run has begun"
+        return self._tool_calls.tool(name, body)
 
     def note(self, text: str, fields: Mapping[str, Any] | None = None, *, error: bool = False) -> None:
         """A step of kind ``note``, or ``error``. In a replay it need not be on tape."""
-        assert self._road is not None, "the run has begun"
-        self._road.note(text, fields or {}, error=error)
+        assert self._tool_calls is not None, "the run has begun"
+        self._tool_calls.note(text, fields or {}, error=error)
 
     def steps_so_far(self) -> tuple[Step, ...]:
         """What was asked and answered so far: from the tape as recorded, live as it was kept."""
@@ -256,11 +256,11 @@ class InProcessRun(Presence):
         All of them, not ``hooks_only``, bring other programs, too: proxies and certificates. The files that they name
         are there until ``finish``.
         """
-        assert self._board is not None, "the run has begun"
+        assert self._gateway is not None, "the run has begun"
         if self._for_children is None:
-            self._for_children = ForChildren(self._board, self.itinerary)
+            self._for_children = ChildEnvironment(self._gateway, self.rules)
         variables = self._for_children.variables(dict(os.environ))
-        return of_the_hooks(variables) if hooks_only else dict(variables)
+        return hook_variables(variables) if hooks_only else dict(variables)
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,21 +270,21 @@ class InProcessRun(Presence):
         Where the last reference to a run is dropped on the gateway's own thread, which cannot wait for itself, the run
         ends a moment later, in a thread of its own; the result is as things stand.
         """
-        board, around = self._board, self._around
-        assert board is not None and around is not None, "the run has begun"
+        gateway, context = self._gateway, self._context
+        assert gateway is not None and context is not None, "the run has begun"
         self.over = True  # first: what is asked from now on is no part of it
         redirect_callers.leave(self)
-        if self._result is None and board.is_this_thread:
+        if self._result is None and gateway.is_this_thread:
             with redirect_callers.ourselves():
                 threading.Thread(target=self.finish, args=(exit_code,), name="rewind-ending").start()
             return self.progress()
         with self._ending:
             if self._result is None:
-                board.settle(around)
+                gateway.settle(context)
                 for address in () if self._unseen is None else self._unseen.since():
                     self.unrecorded(address, "was connected to past Python's sockets: this was not offline")
                 # In a forked child it ends only for that child: files, and what else there is, are its parent's.
-                self._result = self._how_it_went(self._close(exit_code) if board.is_here else None)
+                self._result = self._how_it_went(self._close(exit_code) if gateway.is_here else None)
             return self._result
 
     def progress(self) -> InProcessResult:
@@ -294,14 +294,14 @@ class InProcessRun(Presence):
 
     def flush(self) -> None:
         """Wait until all that was asked and answered so far is on disk."""
-        pen = self._pen
-        if pen is not None and not self.over:
+        writer_thread = self._writer_thread
+        if writer_thread is not None and not self.over:
             done = threading.Event()
-            pen.ask(lambda: None, lambda _nothing: done.set())
+            writer_thread.ask(lambda: None, lambda _nothing: done.set())
             done.wait()
 
     def _how_it_went(self, broken: str | None) -> InProcessResult:
-        own, tally = self._road, self._tally
+        own, tally = self._tool_calls, self._tally
         assert own is not None, "the run has begun"
         tape = () if self._tape is None else _askable(self._tape, tally.served)
         unused = tuple(step for step in tape if self._tape is not None and not self._tape.played(step.index))
@@ -331,24 +331,24 @@ class InProcessRun(Presence):
             self._provenance.stop()
         if self._for_children is not None:
             self._for_children.close()
-        writer, pen, redactor = self._writer, self._pen, self._redactor
-        if writer is None or pen is None or redactor is None:
+        writer, writer_thread, redactor = self._writer, self._writer_thread, self._redactor
+        if writer is None or writer_thread is None or redactor is None:
             return None
         ended = SystemClock().now()
-        pen.later(
+        writer_thread.later(
             lambda: writer.end(
                 ended=ended, exit_code=exit_code, redactions=redactor.count, remarks=self._tally.remarks
             )
         )
-        pen.close()
+        writer_thread.close()
         return self._broken
 
     @property
     def _broken(self) -> str | None:
         """Why the session is not complete."""
-        if self._writer is None or self._pen is None:
+        if self._writer is None or self._writer_thread is None:
             return None
-        failure = self._pen.failure
+        failure = self._writer_thread.failure
         return self._writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)
 
     # ── what the seams ask ───────────────────────────────────────────────────────────────────────────────
@@ -361,13 +361,13 @@ class InProcessRun(Presence):
         return super().activate()
 
     @property
-    def around(self) -> Surroundings | None:
-        return self._around
+    def context(self) -> RunContext | None:
+        return self._context
 
-    def door(self) -> int | None:
-        return self._board.port if self._board is not None and self._board.alive else None
+    def gateway_port(self) -> int | None:
+        return self._gateway.port if self._gateway is not None and self._gateway.alive else None
 
-    def passed_by(self, host: str, port: int) -> OSError:
+    def bypassed(self, host: str, port: int) -> OSError:
         self._tally.remark(host, "a connection from before the replay was closed when it was used")
         return ConnectionResetError(
             f"Rewind: this connection to {host} was opened before the replay, and does not lead to it: closed"

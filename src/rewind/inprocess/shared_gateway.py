@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rewind.gateway.authority import Authority
-from rewind.gateway.client import Peer, Surroundings
+from rewind.gateway.client import Peer, RunContext
 from rewind.gateway.dial import Dialer
-from rewind.gateway.exchange import Exchange, Route
+from rewind.gateway.exchange import Exchange, RequestHandler, Route
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.gateway.server import LINGER_SECONDS
@@ -27,7 +27,7 @@ from rewind.inprocess.redirect.callers import forget, is_certain, our_context, o
 from rewind.model.http import RequestHead
 from rewind.providers.hosts import HostRules
 from rewind.runs.gateway_thread import BackgroundGateway
-from rewind.runs.pass_through import Passage, Refused
+from rewind.runs.pass_through import PassThrough, RefusedExchange
 
 LOOK_EVERY = 1.0
 """Seconds after which somebody who waits for the gateway makes sure that it is still there."""
@@ -39,7 +39,7 @@ class GatewayGone(Exception):
     """There is no gateway to ask any more, or it is in the process that this one was forked from."""
 
 
-class NobodysJunction:
+class UnownedRequests:
     """For requests that belong to no run: they pass, or, where somebody must stay offline, are refused."""
 
     forwards_everything = False
@@ -52,16 +52,16 @@ class NobodysJunction:
 
     def begin(self, head: RequestHead) -> Exchange:
         if self._offline:
-            return Refused(
+            return RefusedExchange(
                 f"{head.origin}: the run that this connection belonged to stays offline, and it is over"
             )
-        return Passage()
+        return PassThrough()
 
     def remark(self, subject: str, text: str) -> None:
         """Nobody listens."""
 
 
-class Switchboard:
+class SharedGateway:
     """Knows every run of the process, and where the gateway is."""
 
     def __init__(self) -> None:
@@ -73,12 +73,12 @@ class Switchboard:
         self.port: int = listener.getsockname()[1]
         redirect.lead_to(self.port, self.certificate_pem, self._authority.name)
         dialer = Dialer(UpstreamOptions(), os.environ)
-        self._nobody = Surroundings(NobodysJunction(offline=False), Pool(dialer), self.port)
-        self._refusing = Surroundings(NobodysJunction(offline=True), None, self.port)
+        self._nobody = RunContext(UnownedRequests(offline=False), Pool(dialer), self.port)
+        self._refusing = RunContext(UnownedRequests(offline=True), None, self.port)
         self._ways: dict[int, Pool] = {}
         """How the hosts were reached of which a connection from that port was last used by a run."""
         self._gateway = BackgroundGateway(
-            listener, self._nobody.junction, self._authority, dialer, callers=self
+            listener, self._nobody.handler, self._authority, dialer, callers=self
         )
         with ourselves():
             self._gateway.start()
@@ -103,14 +103,14 @@ class Switchboard:
 
     # ── what the gateway asks ────────────────────────────────────────────────────────────────────────────
 
-    def around(self, peer: Peer) -> Surroundings:
+    def context_of(self, peer: Peer) -> RunContext:
         caller = owner(peer)
-        around = None if caller is None else caller.around
-        if around is not None and around.pool is not None:
-            self._ways[peer.port] = around.pool
-        if caller is not None and not caller.over and around is not None:
-            return around
-        if caller is not None and caller.itinerary.offline:
+        context = None if caller is None else caller.context
+        if context is not None and context.pool is not None:
+            self._ways[peer.port] = context.pool
+        if caller is not None and not caller.over and context is not None:
+            return context
+        if caller is not None and caller.rules.offline:
             return self._refusing
         # On a run's connection, also what is not the run's goes by the run's ways: its proxy, its authorities.
         pool = self._ways.get(peer.port)
@@ -125,15 +125,15 @@ class Switchboard:
 
     # ── what runs ask ────────────────────────────────────────────────────────────────────────────────────
 
-    def surroundings(self, junction: Any, pool: Pool | None) -> Surroundings:
+    def run_context(self, handler: RequestHandler, pool: Pool | None) -> RunContext:
         """What the gateway needs to carry the requests of one run."""
-        return Surroundings(junction, pool, self.port)
+        return RunContext(handler, pool, self.port)
 
-    def settle(self, around: Surroundings) -> None:
+    def settle(self, context: RunContext) -> None:
         """Have what is under way there come to its end, for a moment; the rest is kept as far as it came, and goes on
         for its clients as if there had been no run."""
         with suppress(GatewayGone):  # there is no gateway any more, and so nothing under way
-            self.wait_for(self.later(lambda: _settle(around)))
+            self.wait_for(self.later(lambda: _settle(context)))
 
     def wait_for(self, done: "Future[T]") -> T:
         """The result. Raises GatewayGone where the gateway ends before there is one.
@@ -167,12 +167,12 @@ class Switchboard:
         return done
 
 
-async def _settle(around: Surroundings) -> None:
-    if around.relays:
-        await asyncio.wait([relay.task for relay in around.relays], timeout=LINGER_SECONDS)
-    await asyncio.gather(*(relay.outlive(Passage()) for relay in tuple(around.relays)))
-    if around.pool is not None:
-        around.pool.close()
+async def _settle(context: RunContext) -> None:
+    if context.relays:
+        await asyncio.wait([relay.task for relay in context.relays], timeout=LINGER_SECONDS)
+    await asyncio.gather(*(relay.outlive(PassThrough()) for relay in tuple(context.relays)))
+    if context.pool is not None:
+        context.pool.close()
 
 
 def _hand_over(task: "asyncio.Task[T]", done: "Future[T]") -> None:
@@ -187,14 +187,14 @@ def _hand_over(task: "asyncio.Task[T]", done: "Future[T]") -> None:
 
 
 _making = threading.RLock()
-_made: list[Switchboard] = []
+_made: list[SharedGateway] = []
 
 
-def switchboard() -> Switchboard:
-    """The switchboard of this process, made on first use; a forked child that begins a run has one of its own."""
+def shared_gateway() -> SharedGateway:
+    """The shared gateway of this process, made on first use; a forked child that begins a run has one of its own."""
     with _making:
         if not _made or not _made[-1].is_here:
-            _made[:] = [Switchboard()]
+            _made[:] = [SharedGateway()]
         return _made[-1]
 
 

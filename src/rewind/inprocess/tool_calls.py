@@ -14,7 +14,7 @@ from urllib.parse import quote
 from rewind.errors import ReplayMiss
 from rewind.gateway.exchange import Deny, Exchange, Pass, Play, Verdict
 from rewind.inprocess.reach import OWN_SCHEMES
-from rewind.inprocess.shared_gateway import GatewayGone, Switchboard
+from rewind.inprocess.shared_gateway import GatewayGone, SharedGateway
 from rewind.match.call import Call
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import blob_id
@@ -23,7 +23,7 @@ from rewind.playback.decision import Decision, Forward, Policy, Serve
 from rewind.playback.tape import Tape
 from rewind.providers import notes, tools
 from rewind.runs.junction import Junction
-from rewind.runs.pass_through import Passage
+from rewind.runs.pass_through import PassThrough
 
 _JSON: Headers = (("Content-Type", "application/json"),)
 _CLOCKS_GRAIN = 0.001
@@ -46,8 +46,8 @@ class PlayedTool:
 class ToolUnderWay:
     """The tool is to be run now; tell its answer by ``ended``, from any thread."""
 
-    def __init__(self, board: Switchboard, exchange: Exchange) -> None:
-        self._board = board
+    def __init__(self, gateway: SharedGateway, exchange: Exchange) -> None:
+        self._gateway = gateway
         self._exchange = exchange
         self._told = False
 
@@ -73,13 +73,13 @@ class ToolUnderWay:
             await exchange.answer_ended(ending, reason=reason)
 
         with suppress(GatewayGone):  # or this is a forked child: nobody keeps anything here
-            _see_to(self._board, keep)
+            _see_to(self._gateway, keep)
 
 
 _REASONS = {200: "OK", 500: "Internal Server Error"}
 
 
-class OwnCalls:
+class ToolCallPolicy:
     """Policy around a policy: what the agent's own code does need not be on tape, or is always done anew."""
 
     def __init__(self, policy: Policy, tape: Tape, *, live_tools: bool) -> None:
@@ -103,11 +103,11 @@ class OwnCalls:
         return Forward()
 
 
-class OwnRoad:
+class ToolCalls:
     """Brings tool calls and notes of one run to its junction."""
 
-    def __init__(self, board: Switchboard, junction: Junction) -> None:
-        self._board = board
+    def __init__(self, gateway: SharedGateway, junction: Junction) -> None:
+        self._gateway = gateway
         self._junction = junction
         self.tools = 0
         """Tool calls, played or run."""
@@ -127,10 +127,10 @@ class OwnRoad:
         async def decide_there() -> PlayedTool | ToolUnderWay:
             return decide()
 
-        if self._board.is_this_thread:
+        if self._gateway.is_this_thread:
             return decide()
         try:
-            return self._board.wait_for(self._board.later(decide_there))
+            return self._gateway.wait_for(self._gateway.later(decide_there))
         except GatewayGone:
             return self._decided_alone(decide)
 
@@ -139,10 +139,10 @@ class OwnRoad:
         try:
             return decide()
         except ReplayMiss:
-            if self._board.is_here:
+            if self._gateway.is_here:
                 raise
             # What tools do in a forked child is not recorded, so it cannot be asked of a recording.
-            return ToolUnderWay(self._board, Passage())
+            return ToolUnderWay(self._gateway, PassThrough())
 
     def _decided(self, exchange: Exchange, verdict: Verdict) -> PlayedTool | ToolUnderWay:
         match verdict:
@@ -159,7 +159,7 @@ class OwnRoad:
                 raise ReplayMiss(_message(told))
             case Pass():
                 self.ran += 1
-                return ToolUnderWay(self._board, exchange)
+                return ToolUnderWay(self._gateway, exchange)
             case _:
                 raise AssertionError("nobody steps through a run of this process")
 
@@ -178,14 +178,14 @@ class OwnRoad:
                 await exchange.answer_ended(Ending.COMPLETE)
 
         with suppress(GatewayGone):
-            _see_to(self._board, keep)
+            _see_to(self._gateway, keep)
 
 
-def _see_to(board: Switchboard, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def _see_to(gateway: SharedGateway, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Have it done, and wait until it is, where one may wait. Raises GatewayGone."""
-    done = board.later(work)
-    if not board.is_this_thread:
-        board.wait_for(done)
+    done = gateway.later(work)
+    if not gateway.is_this_thread:
+        gateway.wait_for(done)
 
 
 def within_tools(steps: Iterable[Step], played: Iterable[Step]) -> set[int]:

@@ -13,7 +13,7 @@ OF_THEIR_OWN = ("grpc", "pycurl", "curl_cffi", "pyqwest", "primp", "rnet")
 """Modules whose clients do not use Python's sockets. Without any of them nobody has to look."""
 
 
-class Unseen:
+class UnseenConnections:
     """Looks at the connections of this process twice, and tells the difference."""
 
     def __init__(self) -> None:

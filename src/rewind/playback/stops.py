@@ -10,7 +10,7 @@ from rewind.model.step import Step
 from rewind.playback.tape import Tape
 
 
-class Turn(Enum):
+class Release(Enum):
     """When a request gets what was decided for it."""
 
     AT_ONCE = "at once"
@@ -21,10 +21,10 @@ class Turn(Enum):
     """Not before somebody has looked at it."""
 
 
-class Course(Protocol):
+class StopRule(Protocol):
     """Where to stop."""
 
-    def turn(self, step: Step | None) -> Turn:
+    def release(self, step: Step | None) -> Release:
         """``step`` answers the request; ``None`` where the tape has no answer.
 
         Asked when the request comes and, where it had to wait, once more when all before it are through.
@@ -39,11 +39,11 @@ class StepByStep:
         self.reached = False
         self._first = first
 
-    def turn(self, step: Step | None) -> Turn:
+    def release(self, step: Step | None) -> Release:
         if step is None:
-            return Turn.IN_ORDER  # a miss is told at once, but does not overtake
+            return Release.IN_ORDER  # a miss is told at once, but does not overtake
         self.reached = self.reached or step.index == self._first
-        return Turn.LOOKED_AT if self.reached and step.index >= self._first else Turn.AT_ONCE
+        return Release.LOOKED_AT if self.reached and step.index >= self._first else Release.AT_ONCE
 
 
 class UpTo:
@@ -65,9 +65,9 @@ class UpTo:
         """The steps up to that one that were not asked yet."""
         return tuple(index for index in self._wanted if not self._tape.played(index))
 
-    def turn(self, step: Step | None) -> Turn:
+    def release(self, step: Step | None) -> Release:
         if not self.reached:
-            return Turn.AT_ONCE
+            return Release.AT_ONCE
         # A request that the tape cannot answer may be one of the missing steps, changed: then it is a miss.
         beyond = step.index > self._last if step is not None else not self.missing()
-        return Turn.LOOKED_AT if beyond else Turn.AT_ONCE
+        return Release.LOOKED_AT if beyond else Release.AT_ONCE

@@ -9,26 +9,26 @@ import os
 from collections.abc import Mapping
 from functools import cache
 
-from rewind.inprocess.child_environment import ForChildren, of_the_hooks
-from rewind.inprocess.redirect.rules import Itinerary
-from rewind.inprocess.shared_gateway import switchboard
+from rewind.inprocess.child_environment import ChildEnvironment, hook_variables
+from rewind.inprocess.redirect.rules import ConnectionRules
+from rewind.inprocess.shared_gateway import shared_gateway
 
 _SHARED = ("PYTHONPATH", "NODE_OPTIONS")
 
 
-def child_variables(itinerary: Itinerary) -> dict[str, str]:
+def child_variables(rules: ConnectionRules) -> dict[str, str]:
     """They do nothing in this process, so they may stand in its environment."""
     lasting = _lasting()
-    hosts = itinerary.hosts
-    plain = (f"{host}:{port}" for host, port in sorted(itinerary.endpoints))
+    hosts = rules.hosts
+    plain = (f"{host}:{port}" for host, port in sorted(rules.endpoints))
     known = lasting["REWIND_GATEWAY_PLAIN"].split(",")
     return {
         **lasting,
         **joined(lasting, os.environ),
         "REWIND_GATEWAY_HOSTS": "*" if hosts.all_hosts else ",".join(hosts.patterns),
         "REWIND_GATEWAY_PLAIN": ",".join(dict.fromkeys(filter(None, (*plain, *known)))),
-        "REWIND_OFFLINE": "1" if itinerary.offline else "0",
-        "REWIND_LIVE_HOSTS": ",".join(itinerary.allowed.patterns),
+        "REWIND_OFFLINE": "1" if rules.offline else "0",
+        "REWIND_LIVE_HOSTS": ",".join(rules.allowed.patterns),
     }
 
 
@@ -44,8 +44,8 @@ def joined(ours: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str
 
 @cache
 def _lasting() -> dict[str, str]:
-    made = ForChildren(switchboard(), Itinerary())
+    made = ChildEnvironment(shared_gateway(), ConnectionRules())
     atexit.register(made.close)
     # Our part alone: the user's may be another one in the next test.
     alone = {name: value for name, value in os.environ.items() if name not in _SHARED}
-    return of_the_hooks(made.variables(alone))
+    return hook_variables(made.variables(alone))

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import threading
 from functools import cached_property
 from pathlib import Path
 
@@ -43,7 +42,7 @@ class TestedRun(InProcessRun):
 
     def so_far(self) -> Reel:
         """All that was asked and answered until now, and is on the disk when this returns."""
-        self._write_out()
+        self.flush()
         return Reel(recording=self._reader.recording(), blob=self._reader.blob)
 
     def forget(self) -> None:
@@ -65,10 +64,3 @@ class TestedRun(InProcessRun):
     def _folder(self) -> Path:
         assert self._writer is not None, "a test's run is always written"
         return self._writer.folder
-
-    def _write_out(self) -> None:
-        """Answers from the tape are written behind the agent's back: wait for the pen to come to them."""
-        if self._pen is not None and not self.over:
-            done = threading.Event()
-            self._pen.ask(lambda: None, lambda _nothing: done.set())
-            done.wait()

@@ -83,7 +83,7 @@ class Running:
             self._leave()
             raise
         run.make_default()
-        self._variables.lay(child_variables(run.itinerary))
+        self._variables.lay(child_variables(run.rules))
         self._run = run
 
     @property

@@ -20,8 +20,8 @@ from rewind.model.step import Ending, Step, StepResponse
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.answer_recording import Answer
-from rewind.runs.step_summary import Meaning
+from rewind.runs.answer_recording import AnswerRecorder
+from rewind.runs.step_summary import StepSummary
 from rewind.runs.tally import Tally
 from rewind.store.journal.writer import folder_name
 from rewind.store.portable import Portable
@@ -89,7 +89,7 @@ class _Adoption:
         self._index = index
         self._redactor = redactor
         self._blobs = blobs
-        self._meaning = Meaning(index, threads, (), tally.remark)
+        self._summary = StepSummary(index, threads, (), tally.remark)
 
     def step(self, exchange: ForeignExchange, ts: float) -> Step:
         redactor, request = self._redactor, exchange.request
@@ -98,7 +98,7 @@ class _Adoption:
             head=redactor.request_head(request.head),
             body=redactor.body(request.body, request.head.headers),
         )
-        asked = self._meaning.request(
+        asked = self._summary.request(
             understand(redacted, index=self._index),
             ts=ts,
             note=None if exchange.note is None else redactor.text(exchange.note),
@@ -118,14 +118,14 @@ class _Adoption:
         )
         if response is None:
             return replace(bare, ending=Ending.NO_ANSWER)
-        answer, at = Answer(response.head, self._redactor), round(ms * 1000)
+        answer, at = AnswerRecorder(response.head, self._redactor), round(ms * 1000)
         answer.piece(at, response.body, ends_chunk=True)
         kept = answer.finish(at, bare, self._redactor.response_headers(response.trailers))
         body = answer.body
         assert body is not None, "nothing of it went to a file"
         return replace(
             kept,
-            reading=self._meaning.reading(answer, kept),
+            reading=self._summary.reading(answer, kept),
             body=self._kept(body),
             body_size=len(body),
         )

@@ -1,24 +1,51 @@
 """An answer on its way to the store: redacted as it comes, safe on disk before the agent sees it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from rewind.model.http import Chunk, Headers, ResponseHead
 from rewind.model.step import StepResponse
 from rewind.redaction.redactor import Redactor
-from rewind.runs.answer_chunks import Draft
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.part import Part
 
 READ_LIMIT = 4 * 1024 * 1024
 """A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
 
 
-class Answer:
+@dataclass(slots=True)
+class ChunkDraft:
+    """When each chunk of a body came, and how long it is."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    first_at: int | None = None
+    size: int = 0
+    _open: int = 0
+    """Bytes of a transfer chunk whose end has not come yet."""
+
+    def piece(self, at: int, size: int, *, ends_chunk: bool) -> None:
+        """Some bytes came at that time (microseconds since the request was complete)."""
+        if self.first_at is None and size:
+            self.first_at = at
+        self.size += size
+        self._open += size
+        if ends_chunk and self._open:
+            self.chunks.append(Chunk(at, self._open))
+            self._open = 0
+
+    def finish(self, at: int) -> tuple[Chunk, ...]:
+        """All chunks; one that broke off in the middle counts as far as it came."""
+        if self._open:
+            self.chunks.append(Chunk(at, self._open))
+            self._open = 0
+        return tuple(self.chunks)
+
+
+class AnswerRecorder:
     """One answer, from its head to its last byte."""
 
     def __init__(self, head: ResponseHead, redactor: Redactor) -> None:
         self.head = redactor.response_head(head)
-        self._draft = Draft()
+        self._chunks = ChunkDraft()
         self.copy: list[bytes] | None = []
         """The redacted bytes again, for reading their meaning; ``None`` when they are too many."""
         self._stream = redactor.stream(head)
@@ -34,10 +61,10 @@ class Answer:
         return None if self._part is not None else b"".join(self._waiting)
 
     def piece(self, at: int, data: bytes, *, ends_chunk: bool) -> None:
-        self._draft.piece(at, len(data), ends_chunk=ends_chunk)
+        self._chunks.piece(at, len(data), ends_chunk=ends_chunk)
         self._keep(self._stream.feed(data))
 
-    def secure(self, pen: Pen, index: int, at: int) -> None:
+    def secure(self, writer_thread: WriterThread, index: int, at: int) -> None:
         """Put all that is settled into the in-flight file."""
         if self._stream.withheld:
             if self._part is not None:
@@ -45,7 +72,7 @@ class Answer:
                 self._part = None
             return
         if self._part is None:
-            self._part = pen.writer.part(index, self.head)
+            self._part = writer_thread.writer.part(index, self.head)
         data = b"".join(self._waiting)
         self._waiting.clear()
         if data:
@@ -54,15 +81,15 @@ class Answer:
     def finish(self, at: int, response: StepResponse, trailers: Headers) -> StepResponse:
         """No more will come: ``response``, completed with what came."""
         self._keep(self._stream.finish())
-        chunks = self._draft.finish(at)
+        chunks = self._chunks.finish(at)
         self._replacement = self._stream.replacement
         if self._replacement is not None:
             self.copy = [self._replacement]
-            if len(self._replacement) != self._draft.size:  # compressed anew: the old pieces do not fit it
+            if len(self._replacement) != self._chunks.size:  # compressed anew: the old pieces do not fit it
                 chunks = (Chunk(at, len(self._replacement)),)
         elif self._part is not None:
             self._part.append(at, b"".join(self._waiting))
-        first = self._draft.first_at
+        first = self._chunks.first_at
         return replace(
             response,
             head=self.head,
@@ -76,5 +103,5 @@ class Answer:
             self._waiting.append(data)
             if self.copy is not None:
                 self.copy.append(data)
-                if self._draft.size > READ_LIMIT:
+                if self._chunks.size > READ_LIMIT:
                     self.copy = None

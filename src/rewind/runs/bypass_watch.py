@@ -16,14 +16,14 @@ TLS_PORT = 443
 ESTABLISHED = "01"
 
 
-class Bystander:
+class BypassWatch:
     """Looks at the sockets of a process and its descendants now and then."""
 
     def __init__(self, root: int) -> None:
         self._root = root
         self._seen: set[tuple[str, str]] = set()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="rewind-bystander", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="rewind-bypass-watch", daemon=True)
         if (PROC / "net" / "tcp").exists():
             self._thread.start()
 

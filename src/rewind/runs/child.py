@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from rewind.errors import CommandNotFound, UsageError
-from rewind.runs.raw_terminal import Terminal, copy_window_size, in_foreground
+from rewind.runs.raw_terminal import RawTerminal, copy_window_size, in_foreground
 from rewind.store.journal.writer import Stream
 
 Tee = Callable[[Stream, bytes], None]
@@ -93,7 +93,7 @@ class Child:
         self._given = stdin
         self._kind = "given" if stdin is not None else stdin_kind()
         self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0
-        self._terminal: Terminal | None = None
+        self._terminal: RawTerminal | None = None
         self._code: int | None = None
         self._handlers: dict[int, Any] = {}
         self._catch_signals()
@@ -203,7 +203,7 @@ class Child:
             raise _not_started(command, error) from error
         finally:
             os.close(slave)
-        self._terminal = Terminal(master)
+        self._terminal = RawTerminal(master)
         self._pump(self._copy_out, master, 1, "stdout")
         threading.Thread(target=self._copy_in, args=(os.dup(master),), daemon=True).start()
         return process

@@ -10,7 +10,7 @@ from rewind.model.step import Ending
 T = TypeVar("T")
 
 
-class Shield:
+class FaultGuard:
     """An exchange that goes on unrecorded when recording it fails; the run's end says so."""
 
     def __init__(

@@ -9,24 +9,24 @@ from typing import Any
 
 from rewind.gateway.client import Callers
 from rewind.gateway.dial import Dialer
-from rewind.gateway.exchange import Junction
+from rewind.gateway.exchange import RequestHandler
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
 
 
 class BackgroundGateway:
-    """Serves a junction until it is stopped."""
+    """Serves a handler until it is stopped."""
 
     def __init__(
         self,
         listener: socket.socket,
-        junction: Junction,
+        handler: RequestHandler,
         certificates: Certificates,
         dialer: Dialer | None,
         callers: Callers | None = None,
     ) -> None:
         self._listener = listener
-        self._junction = junction
+        self._junction = handler
         self._certificates = certificates
         self._dialer = dialer
         self._callers = callers

@@ -16,7 +16,7 @@ from rewind.match.call import Call
 from rewind.model.clock import Clock
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Serve
-from rewind.playback.stops import Course, Turn
+from rewind.playback.stops import Release, StopRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,13 +35,13 @@ class Held:
         return self.decision.step if isinstance(self.decision, Serve) else None
 
 
-class Turns:
+class HeldRequests:
     """Lets requests go on, or has them wait in the order in which they came."""
 
     def __init__(
-        self, course: Course, *, put_back: Callable[[Step], None], clock: Clock, pace: float = 0.0
+        self, stop_rule: StopRule, *, put_back: Callable[[Step], None], clock: Clock, pace: float = 0.0
     ) -> None:
-        self._course = course
+        self._stop_rule = stop_rule
         self._put_back = put_back
         self._clock = clock
         self._pace = pace
@@ -57,8 +57,8 @@ class Turns:
     def take(self, call: Call, decision: Decision, carry: Callable[[], Decided]) -> Verdict:
         """A request has come: its verdict, or the promise of one."""
         step = decision.step if isinstance(decision, Serve) else None
-        turn = Turn.AT_ONCE if self._free and not self._waiting else self._course.turn(step)
-        if turn is Turn.AT_ONCE or (turn is Turn.IN_ORDER and not self._waiting):
+        release = Release.AT_ONCE if self._free and not self._waiting else self._stop_rule.release(step)
+        if release is Release.AT_ONCE or (release is Release.IN_ORDER and not self._waiting):
             self._answering(step)
             return carry()
         self._loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ class Turns:
             held = self._waiting[0]
             # One whose client had given up is asked again by it: that was looked at.
             known = held.decided.cancelled() or held.step is looked_at.step
-            if not (self._free or known) and self._course.turn(held.step) is Turn.LOOKED_AT:
+            if not (self._free or known) and self._stop_rule.release(held.step) is Release.LOOKED_AT:
                 self._stops.put(held)
                 return
             self._let_go()

@@ -5,7 +5,7 @@
                                                        └─ Refuse   the reason, in the provider's own error shape
 
 Every byte on its way to the store passes the redactor here, and nowhere else. The gateway's thread never waits for
-the disk except at the end of an answer: writing happens on the pen's thread, in order.
+the disk except at the end of an answer: writing happens on the writer thread, in order.
 """
 
 import json
@@ -25,13 +25,13 @@ from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
-from rewind.runs.answer_recording import Answer
-from rewind.runs.fault_guard import Shield
-from rewind.runs.held_requests import Turns
-from rewind.runs.pass_through import Passage, Refused, denial
-from rewind.runs.step_writer import Keeping, as_it_goes_out
+from rewind.runs.answer_recording import AnswerRecorder
+from rewind.runs.fault_guard import FaultGuard
+from rewind.runs.held_requests import HeldRequests
+from rewind.runs.pass_through import PassThrough, RefusedExchange, denial
+from rewind.runs.step_writer import StepWriter, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 
 PUT_IN = 0
 """The ``tape`` of an answer that an edit put in."""
@@ -47,15 +47,15 @@ class Junction:
     clock: Clock
     online: bool
     """False: whatever the policy, nothing leaves this machine."""
-    pen: Pen | None = None
+    writer_thread: WriterThread | None = None
     """``None`` when nothing is recorded."""
     answer_of: Callable[[Step], HttpResponse | None] | None = None
     """The recorded answer of a step, with its bytes."""
     recall: Callable[[Step], Call] | None = None
     """The recorded call of a step."""
     watch: Callable[[Step], None] | None = None
-    """Told of each step that asked the world, once it is written; on the gateway's thread or the pen's."""
-    turns: Turns | None = None
+    """Told of each step that asked the world, once it is written; on the gateway's thread or the writer thread."""
+    held_requests: HeldRequests | None = None
     """Has requests wait until somebody has looked at them."""
     live_hosts: HostRules = HostRules(())
     """Hosts that are always asked themselves, on tape or not."""
@@ -63,7 +63,7 @@ class Junction:
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
     threads: Threads = field(default_factory=lambda: Threads(with_starters=False))
-    """Used on the pen's thread only."""
+    """Used on the writer thread only."""
 
     @property
     def forwards_everything(self) -> bool:
@@ -84,19 +84,19 @@ class Junction:
             if not self.online:
                 raise
             self.remark("a bug in Rewind", f"a step was not kept: {error!r}")
-            return Passage()
+            return PassThrough()
 
     def _begin(self, head: RequestHead) -> Exchange:
         self.redactor.secrets.learn(head)
         if self.live_hosts.records(head.host):
-            return Passage()
+            return PassThrough()
         if head.scheme != "http" or self.rules.records(head.host) or looks_like_llm(head):
-            crossing = _Crossing(self, head)
-            return Shield(crossing, self.remark, otherwise=self._otherwise) if self.online else crossing
+            exchange = RecordedExchange(self, head)
+            return FaultGuard(exchange, self.remark, otherwise=self._otherwise) if self.online else exchange
         if self.online:
-            return Passage()
+            return PassThrough()
         self.tally.remark(head.origin, "was not recorded, and a replay stays offline: refused")
-        return Refused(f"{head.origin} is not on tape, and a replay stays offline")
+        return RefusedExchange(f"{head.origin} is not on tape, and a replay stays offline")
 
     @property
     def _otherwise(self) -> Verdict:
@@ -110,7 +110,7 @@ class Junction:
         self.tally.remark(subject, text)
 
 
-class _Crossing(Passage):
+class RecordedExchange(PassThrough):
     """An exchange that is recorded, or played, or both."""
 
     def __init__(self, junction: Junction, head: RequestHead) -> None:
@@ -118,12 +118,14 @@ class _Crossing(Passage):
         self._head = head
         ts = junction.clock.now()
         self._began_at = junction.clock.ticks()
-        self._keeping: Keeping | None = None
-        if junction.pen is not None:
-            self._keeping = Keeping(junction.pen, ts, junction.threads, junction.ignore, junction.remark)
+        self._step_writer: StepWriter | None = None
+        if junction.writer_thread is not None:
+            self._step_writer = StepWriter(
+                junction.writer_thread, ts, junction.threads, junction.ignore, junction.remark
+            )
         self._early = junction.policy.early(head) is not None
         self._arrived = False
-        self._answer: Answer | None = None
+        self._answer: AnswerRecorder | None = None
         self._changed: HttpRequest | None = None
 
     def early(self) -> bool:
@@ -135,33 +137,35 @@ class _Crossing(Passage):
         note = "the request body was too large to keep" if body is None else None
         request = self._whole(body)
         if self._early:
-            # The answer does not depend on what the request says: understanding it can wait for the pen.
+            # The answer does not depend on what the request says: understanding it can wait for the writer thread.
             self._count(identify(self._head).kind)
-            self._write(lambda keeping: keeping.request(self._understood(request), None, note))
+            self._write(lambda step_writer: step_writer.request(self._understood(request), None, note))
             return Pass()
         # As it came: a request that equals a recorded one to the byte has nothing in it that would be redacted.
         served = self._junction.policy.at_a_glance(request)
-        if served is not None and self._keeping is None and self._junction.turns is None:
+        if served is not None and self._step_writer is None and self._junction.held_requests is None:
             return self._serve(served)
         call = self._understood(request)
         self._count(call.provider.kind)
         decision, kept = self._on_its_way(served or self._junction.policy.decide(call), call, request)
         asked_key = call.key if kept.key != call.key else None
-        self._write(lambda keeping: keeping.request(kept, asked_key, note))
-        if self._junction.turns is None:
+        self._write(lambda step_writer: step_writer.request(kept, asked_key, note))
+        if self._junction.held_requests is None:
             return self._carry(decision, kept, request)
-        return self._junction.turns.take(call, decision, lambda: self._carry(decision, kept, request))
+        return self._junction.held_requests.take(call, decision, lambda: self._carry(decision, kept, request))
 
     def answer_began(self, head: ResponseHead) -> None:
-        self._answer = Answer(head, self._junction.redactor)
+        self._answer = AnswerRecorder(head, self._junction.redactor)
 
     def answer_piece(self, data: bytes, *, ends_chunk: bool) -> None:
         assert self._answer is not None, "a body follows a head"
         self._answer.piece(self._since_request(), data, ends_chunk=ends_chunk)
 
     def about_to_show(self) -> None:
-        if self._answer is not None and self._keeping is not None:
-            self._answer.secure(self._keeping.pen, self._keeping.index, self._since_request())
+        if self._answer is not None and self._step_writer is not None:
+            self._answer.secure(
+                self._step_writer.writer_thread, self._step_writer.index, self._since_request()
+            )
 
     async def answer_ended(
         self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
@@ -169,12 +173,14 @@ class _Crossing(Passage):
         at = self._since_request()
         if not self._arrived:
             note = "the exchange ended before the request was complete; its body is not kept"
-            self._write(lambda keeping: keeping.request(self._understood(self._whole(b"")), None, note))
+            self._write(
+                lambda step_writer: step_writer.request(self._understood(self._whole(b"")), None, note)
+            )
         if ending is Ending.NO_ANSWER:
             self._junction.remark(
                 self._head.host, f"gave no answer: {self._junction.redactor.text(reason or '')}"
             )
-        if self._keeping is not None:
+        if self._step_writer is not None:
             redactor, answer = self._junction.redactor, self._answer
             response = StepResponse(
                 ending=ending,
@@ -184,7 +190,7 @@ class _Crossing(Passage):
             )
             if answer is not None:
                 response = answer.finish(at, response, redactor.response_headers(trailers))
-            reading = await self._keeping.now(lambda keeping: keeping.response(answer, response))
+            reading = await self._step_writer.now(lambda step_writer: step_writer.response(answer, response))
             if reading is not None:
                 self._junction.tally.read(reading)
                 self._tell(replace(response, reading=reading))
@@ -207,7 +213,7 @@ class _Crossing(Passage):
         redacted = HttpRequest(
             head=redactor.request_head(request.head), body=redactor.body(request.body, request.head.headers)
         )
-        index = 0 if self._keeping is None else self._keeping.index
+        index = 0 if self._step_writer is None else self._step_writer.index
         return understand(redacted, ignore=self._junction.ignore, index=index)
 
     def _on_its_way(self, decision: Decision, call: Call, request: HttpRequest) -> tuple[Decision, Call]:
@@ -219,7 +225,7 @@ class _Crossing(Passage):
                 if seen is not None:
                     seen(request)
                 if (
-                    self._keeping is not None
+                    self._step_writer is not None
                     and step.request.asked_key
                     and call.key != step.request.match_key
                 ):
@@ -270,7 +276,7 @@ class _Crossing(Passage):
         response = junction.answer_of(step)
         junction.tally.served.append(step)
         junction.tally.drifted += decision.drifted
-        self._write(lambda keeping: keeping.copy(step, response))
+        self._write(lambda step_writer: step_writer.copy(step, response))
         return Play(response=response, ending=step.response.ending, pace=junction.pace)
 
     def _put(self, response: HttpResponse) -> Play:
@@ -286,19 +292,19 @@ class _Crossing(Passage):
 
     def _keep_put(self, response: HttpResponse, told: Callable[[StepResponse], None]) -> None:
         """Keep an answer that nobody gave as one that came at once."""
-        answer = Answer(response.head, self._junction.redactor)
+        answer = AnswerRecorder(response.head, self._junction.redactor)
         position = 0
         for chunk in response.chunks or (Chunk(0, len(response.body)),):
             answer.piece(0, response.body[position : position + chunk.size], ends_chunk=True)
             position += chunk.size
         bare = StepResponse(ending=Ending.COMPLETE, head=None, ms=0.0, tape=PUT_IN)
         kept = answer.finish(0, bare, self._junction.redactor.response_headers(response.trailers))
-        self._write(lambda keeping: told(replace(kept, reading=keeping.response(answer, kept))))
+        self._write(lambda step_writer: told(replace(kept, reading=step_writer.response(answer, kept))))
 
     def _tell(self, response: StepResponse) -> None:
-        watch, keeping = self._junction.watch, self._keeping
-        if watch is not None and keeping is not None and keeping.written is not None:
-            watch(Step(request=keeping.written, response=response))
+        watch, step_writer = self._junction.watch, self._step_writer
+        if watch is not None and step_writer is not None and step_writer.written is not None:
+            watch(Step(request=step_writer.written, response=response))
 
     def _count(self, kind: StepKind) -> None:
         if kind is StepKind.LLM_CALL:
@@ -309,10 +315,10 @@ class _Crossing(Passage):
     def _since_request(self) -> int:
         return self._junction.clock.ticks() - self._began_at
 
-    def _write(self, work: Callable[[Keeping], Any]) -> None:
-        """Have it done on the pen's thread, where there is something to write with."""
-        if self._keeping is not None:
-            self._keeping.later(work)
+    def _write(self, work: Callable[[StepWriter], Any]) -> None:
+        """Have it done on the writer thread, where there is something to write with."""
+        if self._step_writer is not None:
+            self._step_writer.later(work)
 
 
 def _frame_meaning(text: str) -> Any:

@@ -5,7 +5,7 @@ from functools import partial
 
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.stream_redactor import StreamRedactor
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import Stream
 
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
@@ -14,13 +14,15 @@ PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 class Outputs:
     """Takes what passed through ``stdin``, ``stdout`` and ``stderr``; called from the threads that pump them."""
 
-    def __init__(self, pen: Pen, redactor: Redactor) -> None:
-        self._pen = pen
+    def __init__(self, writer_thread: WriterThread, redactor: Redactor) -> None:
+        self._writer_thread = writer_thread
         self._redactor = redactor
         self._streams: dict[Stream, StreamRedactor] = {}
         self._lock = threading.Lock()
         for name in PRINTED:
-            self._pen.later(partial(pen.writer.output, name, b""))  # it was there, even if nothing is printed
+            self._writer_thread.later(
+                partial(writer_thread.writer.output, name, b"")
+            )  # it was there, even if nothing is printed
 
     def tee(self, name: Stream, data: bytes) -> None:
         with self._lock:
@@ -38,4 +40,4 @@ class Outputs:
 
     def _write(self, name: Stream, data: bytes) -> None:
         if data:
-            self._pen.later(lambda: self._pen.writer.output(name, data))
+            self._writer_thread.later(lambda: self._writer_thread.writer.output(name, data))

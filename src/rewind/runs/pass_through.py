@@ -11,7 +11,7 @@ MISS_STATUS = 424
 """SDKs retry 408, 409, 429 and 5xx; this one they do not, and no provider uses it."""
 
 
-class Passage:
+class PassThrough:
     """An exchange that is none of our business: it passes untouched and leaves no trace."""
 
     def early(self) -> bool:
@@ -36,7 +36,7 @@ class Passage:
     def missed(self, reason: str) -> None: ...
 
 
-class Refused(Passage):
+class RefusedExchange(PassThrough):
     """An exchange that replay will not let out."""
 
     def __init__(self, reason: str) -> None:

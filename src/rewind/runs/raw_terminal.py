@@ -9,7 +9,7 @@ import tty
 from typing import Any
 
 
-class Terminal:
+class RawTerminal:
     """The agent's terminal, seen from ours. Made when the agent has just started."""
 
     def __init__(self, master: int) -> None:

@@ -25,7 +25,7 @@ from rewind.runs.agent_environment import agent_environment
 from rewind.runs.child import Child, check_command, stdin_kind
 from rewind.runs.outputs import Outputs
 from rewind.runs.tally import Tally
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.files import prepare_home
 from rewind.store.journal.writer import SessionWriter
 from rewind.version import __version__
@@ -93,24 +93,26 @@ def record(options: RecordOptions) -> RecordResult:
             writer = SessionWriter.create(options.home, start, durable=options.durable)
         except (EnvironmentProblem, DamagedStore, NewerStore) as problem:
             return _run_unrecorded(options, environ, problem)
-        pen = Pen(writer)
-        outputs = Outputs(pen, redactor)
+        writer_thread = WriterThread(writer)
+        outputs = Outputs(writer_thread, redactor)
         tally = Tally()
         try:
             child = Child(options.command, variables, outputs.tee)
         except CommandNotFound:
-            pen.close()
+            writer_thread.close()
             writer.abandon()
             raise
         if not child.ended_within(BRIEF_SECONDS) or somebody_waits(listener):
-            _serve_until_it_ends(child, options, environ, listener, authority, rules, redactor, pen, tally)
+            _serve_until_it_ends(
+                child, options, environ, listener, authority, rules, redactor, writer_thread, tally
+            )
         code = child.wait()
     outputs.finish()
     ended = SystemClock().now()
-    pen.later(
+    writer_thread.later(
         lambda: writer.end(ended=ended, exit_code=code, redactions=redactor.count, remarks=tally.remarks)
     )
-    pen.close()
+    writer_thread.close()
     return RecordResult(
         session_id=start.id,
         exit_code=code,
@@ -120,7 +122,8 @@ def record(options: RecordOptions) -> RecordResult:
         seconds=ended - start.started,
         redactions=redactor.count,
         remarks=tally.remarks,
-        broken=writer.broken or (f"a bug in Rewind: {pen.failure!r}" if pen.failure is not None else None),
+        broken=writer.broken
+        or (f"a bug in Rewind: {writer_thread.failure!r}" if writer_thread.failure is not None else None),
     )
 
 
@@ -132,13 +135,13 @@ def _serve_until_it_ends(
     authority: Authority,
     rules: HostRules,
     redactor: Redactor,
-    pen: Pen,
+    writer_thread: WriterThread,
     tally: Tally,
 ) -> None:
     # Loaded only now, while the agent is starting up itself; a command that ends at once never needs them.
     from rewind.gateway.dial import Dialer
     from rewind.playback.policies import RecordAll
-    from rewind.runs.bypass_watch import Bystander
+    from rewind.runs.bypass_watch import BypassWatch
     from rewind.runs.gateway_thread import BackgroundGateway
     from rewind.runs.junction import Junction
     from rewind.runs.provenance import Provenance
@@ -149,21 +152,24 @@ def _serve_until_it_ends(
         redactor=redactor,
         clock=SystemClock(),
         online=True,
-        pen=pen,
+        writer_thread=writer_thread,
         ignore=options.ignore,
         tally=tally,
     )
     gateway = BackgroundGateway(listener, junction, authority, Dialer(options.upstream, environ))
     gateway.start()
-    bystander = Bystander(child.pid)
+    bypass_watch = BypassWatch(child.pid)
     provenance = Provenance(
-        str(Path.cwd()), environ, redactor, lambda found: pen.later(lambda: pen.writer.surroundings(found))
+        str(Path.cwd()),
+        environ,
+        redactor,
+        lambda found: writer_thread.later(lambda: writer_thread.writer.surroundings(found)),
     )
     provenance.start()
     child.wait()
     gateway.stop()
     provenance.stop()
-    for program, address in bystander.stop():
+    for program, address in bypass_watch.stop():
         tally.remark(program, f"connected to {address} without passing through Rewind: not recorded")
 
 

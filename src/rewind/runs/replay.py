@@ -21,7 +21,7 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.removal import PatternedRedactor, compiled
 from rewind.redaction.secrets import Secrets
 from rewind.runs.agent_environment import agent_environment
-from rewind.runs.bypass_watch import Bystander
+from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.child import Child, check_command
 from rewind.runs.gateway_thread import BackgroundGateway
 from rewind.runs.imported_command import (
@@ -32,8 +32,8 @@ from rewind.runs.imported_command import (
     remembered_key_variables,
 )
 from rewind.runs.junction import Junction
-from rewind.runs.rerun import DUMMY_KEY, KeptRun, answers, begun_again, folder_of, recall, warm_up
-from rewind.runs.stepped_replay import Attendance, Stepping, Stopped, check_step
+from rewind.runs.rerun import DUMMY_KEY, SessionRecording, answers, begun_again, folder_of, recall, warm_up
+from rewind.runs.stepped_replay import SteppedReplay, Stepping, Stopped, check_step
 from rewind.runs.tally import MissNote
 from rewind.store.journal.writer import Stream
 from rewind.store.library import Library
@@ -107,12 +107,12 @@ def replay(options: ReplayOptions) -> ReplayResult:
     online = options.on_miss == "live"
     live_hosts = HostRules(options.live_hosts)
     dialer = _dialer(options) if online or options.live_hosts else None
-    kept: KeptRun | None = None
-    attendance: Attendance | None = None
+    kept: SessionRecording | None = None
+    stepped: SteppedReplay | None = None
     printed: list[bytes] = []
 
     def tee(name: Stream, data: bytes) -> None:
-        if name == "stdout" and (attendance is None or attendance.stopped is None):
+        if name == "stdout" and (stepped is None or stepped.stopped is None):
             printed.append(data)
         if kept is not None:
             kept.outputs.tee(name, data)
@@ -127,8 +127,8 @@ def replay(options: ReplayOptions) -> ReplayResult:
         tape = Tape(recording.steps, (lambda step: call_of(step).key) if other_rules else None)
         stdin = reader.output("stdin")
         if options.stepping is not None:
-            attendance = Attendance(options.stepping, tape, clock=SystemClock(), pace=options.latency)
-            stdin = attendance.input(stdin)
+            stepped = SteppedReplay(options.stepping, tape, clock=SystemClock(), pace=options.latency)
+            stdin = stepped.input(stdin)
         if online:
             again = begun_again(
                 begun_here(session),
@@ -137,7 +137,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
                 here=options.command is not None,
                 ignore=options.ignore,
             )
-            kept = KeptRun(options.home, replace(again, replay_of=start.id), redactor, stdin=stdin)
+            kept = SessionRecording(options.home, replace(again, replay_of=start.id), redactor, stdin=stdin)
         junction = Junction(
             policy=Replay(
                 tape,
@@ -150,10 +150,10 @@ def replay(options: ReplayOptions) -> ReplayResult:
             redactor=redactor,
             clock=SystemClock(),
             online=online,
-            pen=kept.pen if kept is not None else None,
+            writer_thread=kept.writer_thread if kept is not None else None,
             answer_of=answers(reader),
             recall=call_of,
-            turns=attendance.turns if attendance is not None else None,
+            held_requests=stepped.held_requests if stepped is not None else None,
             live_hosts=live_hosts,
             pace=options.latency,
             ignore=options.ignore,
@@ -170,24 +170,24 @@ def replay(options: ReplayOptions) -> ReplayResult:
             offline=not online,
             live_hosts=options.live_hosts,
         ) as variables:
-            own_group = attendance is not None and attendance.sets_apart(stdin)
+            own_group = stepped is not None and stepped.sets_apart(stdin)
             child = Child(command, variables, tee, stdin=stdin, cwd=cwd, own_group=own_group)
             warm_up(reader, tape, listener)
             gateway = BackgroundGateway(listener, junction, authority, dialer)
             gateway.start()
-            bystander = Bystander(child.pid)
-            code = child.wait() if attendance is None else attendance.through(child)
+            bypass_watch = BypassWatch(child.pid)
+            code = child.wait() if stepped is None else stepped.through(child)
             gateway.stop()
-        around = bystander.stop()
+        around = bypass_watch.stop()
         for program, address in around:
             junction.remark(program, f"connected to {address} by itself: this was not offline")
         recorded_output = reader.output("stdout")
-    if attendance is not None:
-        attendance.turns.close()
-        for index in attendance.left_out:
+    if stepped is not None:
+        stepped.held_requests.close()
+        for index in stepped.left_out:
             junction.remark(f"step {index}", "was not asked")
     tally = junction.tally
-    stopped = None if attendance is None else attendance.stopped
+    stopped = None if stepped is None else stepped.stopped
     if kept is not None:
         kept.end(code, tally.remarks)
     note_replay(
@@ -213,7 +213,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
         kept_as=kept.id if kept is not None else None,
         served=tuple(tally.served),
         stopped=stopped,
-        unasked=None if attendance is None else attendance.unasked,
+        unasked=None if stepped is None else stepped.unasked,
     )
 
 

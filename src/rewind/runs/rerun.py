@@ -18,7 +18,7 @@ from rewind.model.step import Step
 from rewind.playback.tape import Tape
 from rewind.redaction.redactor import Redactor
 from rewind.runs.outputs import Outputs
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import SessionWriter
 from rewind.version import __version__
@@ -99,7 +99,7 @@ def begun_again(
     )
 
 
-class KeptRun:
+class SessionRecording:
     """The run becomes a session of its own: what the tape answered and what went live, together."""
 
     def __init__(
@@ -109,8 +109,8 @@ class KeptRun:
         self.id = start.id
         self._redactor = redactor
         self.writer = SessionWriter.create(home, start)
-        self.pen = Pen(self.writer)
-        self.outputs = Outputs(self.pen, redactor)
+        self.writer_thread = WriterThread(self.writer)
+        self.outputs = Outputs(self.writer_thread, redactor)
         if stdin is not None:
             self.outputs.tee("stdin", stdin)
 
@@ -118,18 +118,18 @@ class KeptRun:
         self.outputs.finish()
         ended = SystemClock().now()
         count = self._redactor.count
-        self.pen.later(
+        self.writer_thread.later(
             lambda: self.writer.end(ended=ended, exit_code=exit_code, redactions=count, remarks=remarks)
         )
-        self.pen.close()
+        self.writer_thread.close()
 
     def abandon(self) -> None:
         """The command could not be started: nothing of it stays."""
-        self.pen.close()
+        self.writer_thread.close()
         self.writer.abandon()
 
     @property
     def broken(self) -> str | None:
         """Why the session is not complete."""
-        failure = self.pen.failure
+        failure = self.writer_thread.failure
         return self.writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)

@@ -15,12 +15,12 @@ from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked
 from rewind.model.step import Reading, StepKind, StepRequest, StepResponse
 from rewind.providers.summary import short
-from rewind.runs.answer_recording import Answer
+from rewind.runs.answer_recording import AnswerRecorder
 
 T = TypeVar("T")
 
 
-class Meaning:
+class StepSummary:
     """Of one step: first its request is told, then its answer."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Meaning:
             note=note,
         )
 
-    def reading(self, answer: Answer | None, response: StepResponse) -> Reading:
+    def reading(self, answer: AnswerRecorder | None, response: StepResponse) -> Reading:
         """What the answer says, in short."""
         if answer is None or response.head is None or self._call is None:
             return Reading()

@@ -17,7 +17,7 @@ from rewind.playback.decision import Serve
 from rewind.playback.stops import StepByStep, UpTo
 from rewind.playback.tape import Tape
 from rewind.runs.child import stdin_kind
-from rewind.runs.held_requests import Held, Turns
+from rewind.runs.held_requests import Held, HeldRequests
 from rewind.store.library import step_in
 
 GRACE_SECONDS = 3.0
@@ -30,13 +30,13 @@ PATIENCE_SECONDS = 1.0
 """How long parallel calls may lag behind one that was recorded after them."""
 
 
-class Move(Enum):
+class StepCommand(Enum):
     """What to do about a request that waits."""
 
     NEXT = "next"
-    """Answer it, and stop before the next one."""
+    """AnswerRecorder it, and stop before the next one."""
     RUN_ON = "run on"
-    """Answer it, and stop no more."""
+    """AnswerRecorder it, and stop no more."""
     QUIT = "quit"
     """End the agent."""
 
@@ -59,7 +59,7 @@ class StepThrough:
     """Stop before this step and, for as long as ``ask`` says so, before each that follows."""
 
     step: int
-    ask: Callable[[Stop], Move]
+    ask: Callable[[Stop], StepCommand]
     """Called on the thread that replays. Ctrl-C interrupts it, and then the agent is ended."""
 
 
@@ -105,25 +105,25 @@ class Agent(Protocol):
     def wait(self) -> int: ...
 
 
-class Attendance:
+class SteppedReplay:
     """One replay from the first request that is held to the end of the agent."""
 
     def __init__(self, stepping: Stepping, tape: Tape, *, clock: Clock, pace: float) -> None:
         self._stepping = stepping
-        self._course: StepByStep | UpTo
+        self._stop_rule: StepByStep | UpTo
         match stepping:
             case StepThrough(step=first):
-                self._course = StepByStep(first)
+                self._stop_rule = StepByStep(first)
             case Until(step=last):
-                self._course = UpTo(tape, last)
-        self.turns = Turns(self._course, put_back=tape.put_back, clock=clock, pace=pace)
+                self._stop_rule = UpTo(tape, last)
+        self.held_requests = HeldRequests(self._stop_rule, put_back=tape.put_back, clock=clock, pace=pace)
         self.stopped: Stopped | None = None
         """Set before the agent is told to end: what it says from then on does not count."""
 
     @property
     def unasked(self) -> int | None:
         """The step to stop at, where the run never came to it."""
-        return None if self._course.reached else self._stepping.step
+        return None if self._stop_rule.reached else self._stepping.step
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class Attendance:
         """The exit code of the agent, once it has ended: by itself, or by us."""
         try:
             while self.stopped is None and not child.ended_within(0):
-                held = self.turns.next(GLANCE_SECONDS)
+                held = self.held_requests.next(GLANCE_SECONDS)
                 if held is not None:
                     child.ended_within(LAST_WORDS_SECONDS)
                     self.stopped = self._look(held, child)
@@ -167,7 +167,7 @@ class Attendance:
             case StepThrough(ask=ask):
                 return self._ask(ask, held, child)
 
-    def _ask(self, ask: Callable[[Stop], Move], held: Held, child: Agent) -> Stopped | None:
+    def _ask(self, ask: Callable[[Stop], StepCommand], held: Held, child: Agent) -> Stopped | None:
         assert isinstance(held.decision, Serve), "only steps are stopped before"
         step = held.decision.step
         stop = Stop(
@@ -181,21 +181,21 @@ class Attendance:
                 move = ask(stop)
         except KeyboardInterrupt:
             return Stopped(step=step.index, before=True, interrupted=True)
-        if move is Move.QUIT:
+        if move is StepCommand.QUIT:
             return Stopped(step=step.index, before=True)
-        self.turns.go_on(freely=move is Move.RUN_ON)
+        self.held_requests.go_on(freely=move is StepCommand.RUN_ON)
         return None
 
     def _let_others_catch_up(self, child: Agent) -> None:
         """Answers under way are seen through; steps that lag behind get a moment."""
         waited = 0.0
         while not child.ended_within(GLANCE_SECONDS) and (
-            self.turns.answering or (self._missing() and waited < PATIENCE_SECONDS)
+            self.held_requests.answering or (self._missing() and waited < PATIENCE_SECONDS)
         ):
             waited += GLANCE_SECONDS
 
     def _missing(self) -> tuple[int, ...]:
-        return self._course.missing() if isinstance(self._course, UpTo) else ()
+        return self._stop_rule.missing() if isinstance(self._stop_rule, UpTo) else ()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ LOOK_EVERY = 1.0
 """Seconds after which whoever waits for the last word makes sure that it can still come."""
 
 
-class Pen:
+class WriterThread:
     """Writes in the order it is told to."""
 
     def __init__(self, writer: SessionWriter) -> None:
@@ -25,7 +25,7 @@ class Pen:
         self._work: SimpleQueue[tuple[Callable[[], Any], Told | None] | None] = SimpleQueue()
         self._numbers = count(1)
         self._closed = False
-        self._thread = threading.Thread(target=self._write, name="rewind-pen", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="rewind-writer", daemon=True)
         self._thread.start()
 
     def next_index(self) -> int:
@@ -37,7 +37,7 @@ class Pen:
         self._work.put((work, None))
 
     def ask(self, work: Callable[[], Any], told: Told) -> None:
-        """Have this written, and be told its result (``None`` when it failed), on the pen's thread."""
+        """Have this written, and be told its result (``None`` when it failed), on the writer thread."""
         if self._closed:
             told(None)  # an exchange that outlived its run: nobody would ever tell it
         else:

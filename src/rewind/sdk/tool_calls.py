@@ -103,7 +103,7 @@ class ToolCalls:
         except RewindError:
             raise
         except Exception as error:
-            if run.itinerary.offline:
+            if run.rules.offline:
                 raise  # in a replay, to run the tool instead would be the wrong answer
             self._remark(run, f"a call was not recorded: {type(error).__name__}")
             return Untold()

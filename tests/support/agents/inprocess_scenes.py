@@ -241,7 +241,7 @@ def nested() -> dict[str, Any]:
 
 def dead_gateway() -> dict[str, Any]:
     """A gateway that died takes nothing along: what is recorded goes on without it, what is replayed is stopped."""
-    from rewind.inprocess.shared_gateway import switchboard
+    from rewind.inprocess.shared_gateway import shared_gateway
 
     ask = lambda: said(httpx.post(URL, json=question("x")).json())  # noqa: E731
     value, recorded = through(recording(), ask)
@@ -249,7 +249,7 @@ def dead_gateway() -> dict[str, Any]:
     run.start()
     again = replaying(recorded.session_id)
     again.start()
-    switchboard()._gateway.stop()
+    shared_gateway()._gateway.stop()
     token = run.activate()
     unrecorded = ask()
     run.note("nobody hears this")

@@ -4,7 +4,7 @@ import pytest
 
 from rewind.gateway.exchange import Origin
 from rewind.gateway.http1 import BadMessage, IncomingRequest
-from rewind.gateway.targets import UNKNOWN_PORT, UnknownDoor, aim, origin_of
+from rewind.gateway.targets import UNKNOWN_PORT, NoOrigin, aim, origin_of
 
 OWN_PORT = 8181
 
@@ -160,7 +160,7 @@ def test_a_base_url_may_name_any_origin(path: str, origin: str, host: bytes) -> 
 
 @pytest.mark.parametrize("path", ["/", "/favicon.ico", "/unknown/v1/x"])
 def test_a_door_nobody_knows_is_named_with_those_that_exist(path: str) -> None:
-    with pytest.raises(UnknownDoor, match=r"/openai/.*/https/HOST/"):
+    with pytest.raises(NoOrigin, match=r"/openai/.*/https/HOST/"):
         aimed(path, host=f"127.0.0.1:{OWN_PORT}")
 
 

@@ -1,4 +1,4 @@
-"""A real gateway between real loopback sockets, with a junction that only remembers."""
+"""A real gateway between real loopback sockets, with a handler that only remembers."""
 
 import asyncio
 import ssl
@@ -72,7 +72,7 @@ class Remembered:
 
 @dataclass(slots=True)
 class Ledger:
-    """A junction: every exchange, in order of arrival."""
+    """A handler: every exchange, in order of arrival."""
 
     make: Callable[[RequestHead], Remembered] = Remembered
     exchanges: list[Remembered] = field(default_factory=list)

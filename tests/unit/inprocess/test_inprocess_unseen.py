@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rewind.inprocess import unseen_clients as inprocess_unseen
-from rewind.inprocess.unseen_clients import Unseen
+from rewind.inprocess.unseen_clients import UnseenConnections
 from rewind.runs import bypass_watch as bystander
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows its connections")
@@ -27,7 +27,7 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
         port = server.getsockname()[1]
         monkeypatch.setattr(bystander, "TLS_PORT", port)
         monkeypatch.setattr(inprocess_unseen, "OF_THEIR_OWN", ("ctypes",))
-        unseen = Unseen()
+        unseen = UnseenConnections()
         with socket.create_connection((address, port)):
             assert unseen.since() == ()
             libc = ctypes.CDLL(None)
@@ -40,7 +40,7 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
             )
             assert libc.connect(fd, where, len(where)) == 0
             assert unseen.since() == (f"{address}:{port}",)
-            assert Unseen().since() == ()  # it was there when that one began to look
+            assert UnseenConnections().since() == ()  # it was there when that one began to look
             libc.close(fd)
 
 
@@ -49,4 +49,4 @@ def test_nobody_looks_where_no_such_client_is_loaded(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         inprocess_unseen, "connections_of_this_process", lambda: pytest.fail("somebody looked")
     )
-    assert Unseen().since() == ()
+    assert UnseenConnections().since() == ()

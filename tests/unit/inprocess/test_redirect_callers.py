@@ -161,7 +161,7 @@ def test_another_process_is_refused_where_nobody_can_tell_which_offline_run_it_w
     one: Guard, other: Guard
 ) -> None:
     assert owner(Peer(4)) is REFUSED
-    assert REFUSED.over and REFUSED.itinerary.offline
+    assert REFUSED.over and REFUSED.rules.offline
 
 
 def test_a_stranger_belongs_to_the_only_run_there_is(one: Guard) -> None:

@@ -3,20 +3,29 @@
 import pytest
 
 from rewind.gateway.environment import PYTHON_HOOK
-from rewind.inprocess.redirect.rules import Itinerary, Names, Way, pairs, place, port_number, proxies, url_of
+from rewind.inprocess.redirect.rules import (
+    ConnectionRules,
+    Names,
+    Way,
+    pairs,
+    place,
+    port_number,
+    proxies,
+    url_of,
+)
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 
-RECORD = Itinerary(
+RECORD = ConnectionRules(
     hosts=HostRules((*LLM_HOSTS, "*.lab.example.com")),
     endpoints=frozenset((("localhost", 11434), ("gpu-box", 8000), ("10.0.0.7", 9000))),
 )
-REPLAY = Itinerary(
+REPLAY = ConnectionRules(
     hosts=RECORD.hosts,
     endpoints=RECORD.endpoints,
     offline=True,
     allowed=HostRules(("db.internal", "*.allowed.example.com")),
 )
-EVERY_HOST = Itinerary(hosts=HostRules((), all_hosts=True))
+EVERY_HOST = ConnectionRules(hosts=HostRules((), all_hosts=True))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +67,7 @@ def test_with_all_hosts_only_the_ports_of_the_web_are_recorded() -> None:
 
 
 def test_a_host_that_is_allowed_is_allowed_even_where_it_is_recorded() -> None:
-    both = Itinerary(hosts=HostRules(LLM_HOSTS), offline=True, allowed=HostRules(("api.openai.com",)))
+    both = ConnectionRules(hosts=HostRules(LLM_HOSTS), offline=True, allowed=HostRules(("api.openai.com",)))
     assert both.way("api.openai.com", 443) is Way.DIRECT
     assert not both.answers_for("api.openai.com")
 
@@ -86,7 +95,7 @@ def test_children_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REWIND_GATEWAY_PLAIN", "localhost:11434,127.0.0.1:11434,gpu-box:8000,10.0.0.7:9000")
     monkeypatch.setenv("REWIND_LIVE_HOSTS", ",".join(REPLAY.allowed.patterns))
     source = (PYTHON_HOOK / "sitecustomize.py").read_text()
-    for offline, itinerary in (("0", RECORD), ("1", REPLAY)):
+    for offline, rules in (("0", RECORD), ("1", REPLAY)):
         monkeypatch.setenv("REWIND_OFFLINE", offline)
         hook: dict[str, object] = {}
         # Everything but its last lines, which act on this process.
@@ -109,7 +118,7 @@ def test_children_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             ("a.allowed.example.com", 443),
             ("10.0.0.7", 22),
         ):
-            assert wanted(host, port) is (itinerary.way(host, port) is not Way.DIRECT), (offline, host, port)
+            assert wanted(host, port) is (rules.way(host, port) is not Way.DIRECT), (offline, host, port)
 
 
 def test_hosts_with_a_port_are_recorded_only_there() -> None:

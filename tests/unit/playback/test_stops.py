@@ -4,7 +4,7 @@ import pytest
 
 from rewind.model.ids import MatchKey, blob_id
 from rewind.model.step import Step
-from rewind.playback.stops import StepByStep, Turn, UpTo
+from rewind.playback.stops import Release, StepByStep, UpTo
 from rewind.playback.tape import Tape
 from unit.store.making import request, response
 
@@ -28,47 +28,47 @@ def tape(count: int) -> Tape:
 
 
 def test_before_the_step_is_asked_nothing_stops() -> None:
-    course = StepByStep(3)
-    assert [course.turn(step(index)) for index in (1, 5, 2)] == [Turn.AT_ONCE] * 3
-    assert not course.reached
+    stop_rule = StepByStep(3)
+    assert [stop_rule.release(step(index)) for index in (1, 5, 2)] == [Release.AT_ONCE] * 3
+    assert not stop_rule.reached
 
 
 def test_from_the_step_on_all_stop_that_do_not_come_before_it_in_the_recording() -> None:
-    course = StepByStep(3)
-    turns = {index: course.turn(step(index)) for index in (3, 4, 2, 6)}
-    assert turns == {3: Turn.LOOKED_AT, 4: Turn.LOOKED_AT, 2: Turn.AT_ONCE, 6: Turn.LOOKED_AT}
-    assert course.reached
+    stop_rule = StepByStep(3)
+    turns = {index: stop_rule.release(step(index)) for index in (3, 4, 2, 6)}
+    assert turns == {3: Release.LOOKED_AT, 4: Release.LOOKED_AT, 2: Release.AT_ONCE, 6: Release.LOOKED_AT}
+    assert stop_rule.reached
 
 
 def test_a_request_without_an_answer_is_not_stopped_at_but_waits_behind_others() -> None:
-    assert StepByStep(1).turn(None) is Turn.IN_ORDER
+    assert StepByStep(1).release(None) is Release.IN_ORDER
 
 
 def test_up_to_a_step_all_is_served_and_beyond_it_nothing() -> None:
     recorded = tape(4)
-    course = UpTo(recorded, 2)
+    stop_rule = UpTo(recorded, 2)
     taken = [recorded.take_step(index) for index in (1, 2, 3)]
-    assert [course.turn(one) for one in taken] == [Turn.AT_ONCE, Turn.AT_ONCE, Turn.LOOKED_AT]
-    assert course.turn(None) is Turn.LOOKED_AT, "also what was never recorded"
+    assert [stop_rule.release(one) for one in taken] == [Release.AT_ONCE, Release.AT_ONCE, Release.LOOKED_AT]
+    assert stop_rule.release(None) is Release.LOOKED_AT, "also what was never recorded"
 
 
 def test_a_later_step_that_comes_first_is_served_as_it_may_be_needed_on_the_way() -> None:
     recorded = tape(4)
-    course = UpTo(recorded, 2)
-    assert course.turn(recorded.take_step(4)) is Turn.AT_ONCE
-    assert not course.reached
+    stop_rule = UpTo(recorded, 2)
+    assert stop_rule.release(recorded.take_step(4)) is Release.AT_ONCE
+    assert not stop_rule.reached
 
 
 def test_until_all_before_it_were_asked_a_miss_is_a_miss() -> None:
     recorded = tape(4)
-    course = UpTo(recorded, 3)
+    stop_rule = UpTo(recorded, 3)
     recorded.take_step(3)
-    assert course.reached and course.missing() == (1, 2)
-    assert course.turn(None) is Turn.AT_ONCE
-    assert course.turn(recorded.take_step(2)) is Turn.AT_ONCE
-    assert course.turn(recorded.take_step(4)) is Turn.LOOKED_AT
+    assert stop_rule.reached and stop_rule.missing() == (1, 2)
+    assert stop_rule.release(None) is Release.AT_ONCE
+    assert stop_rule.release(recorded.take_step(2)) is Release.AT_ONCE
+    assert stop_rule.release(recorded.take_step(4)) is Release.LOOKED_AT
     recorded.take_step(1)
-    assert course.turn(None) is Turn.LOOKED_AT
+    assert stop_rule.release(None) is Release.LOOKED_AT
 
 
 # A step that was taken and not played

@@ -23,7 +23,7 @@ from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.junction import Junction
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from support.exchanges import request_of
@@ -73,14 +73,14 @@ class Run:
             id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0"
         )
         writer = SessionWriter.create(self.home, start)
-        pen = Pen(writer)
+        writer_thread = WriterThread(writer)
         self.junction = Junction(
             policy=Always(self.decision),
             rules=HostRules(("*",)),
             redactor=Redactor(Secrets()),
             clock=SystemClock(),
             online=True,
-            pen=pen,
+            writer_thread=writer_thread,
             watch=self.told.append,
             **self.options,
         )
@@ -95,9 +95,9 @@ class Run:
             return verdict
 
         self.verdict = asyncio.run(cross(self.junction))
-        pen.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=()))
-        pen.close()
-        assert pen.failure is None
+        writer_thread.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=()))
+        writer_thread.close()
+        assert writer_thread.failure is None
         return self
 
     @contextmanager

@@ -20,7 +20,7 @@ from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.junction import Junction
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 
@@ -44,14 +44,14 @@ def recorded(home: Path, *exchanges: tuple[RequestHead, Any, Any]) -> tuple[Reco
         id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0"
     )
     writer = SessionWriter.create(home, start)
-    pen = Pen(writer)
+    writer_thread = WriterThread(writer)
     junction = Junction(
         policy=RecordAll(),
         rules=HostRules(("*",)),
         redactor=Redactor(Secrets()),
         clock=SystemClock(),
         online=True,
-        pen=pen,
+        writer_thread=writer_thread,
     )
 
     async def run() -> None:
@@ -64,9 +64,11 @@ def recorded(home: Path, *exchanges: tuple[RequestHead, Any, Any]) -> tuple[Reco
             await exchange.answer_ended(Ending.COMPLETE)
 
     asyncio.run(run())
-    pen.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks))
-    pen.close()
-    assert pen.failure is None
+    writer_thread.later(
+        lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks)
+    )
+    writer_thread.close()
+    assert writer_thread.failure is None
     library = Library(home)
     with library.open(library.find("last")) as reader:
         return reader.recording(), junction

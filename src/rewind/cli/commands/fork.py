@@ -136,9 +136,9 @@ def command(
     if by_hand:
         options = _edited_by_hand(options)
     if max_cost is not None:
-        from rewind.runs.fork.budget import Purse
+        from rewind.runs.fork.budget import Budget
 
-        options = replace(options, purse=Purse(max_cost, app.prices))
+        options = replace(options, budget=Budget(max_cost, app.prices))
     plan = plan_fork(options)
     # What `last` names is another session after the first sample.
     options = replace(options, edits=plan.own)
@@ -178,12 +178,12 @@ def _show_plan(options: "ForkOptions", plan: "ForkPlan", samples: int, *, as_jso
     from rewind.views import fork as forks
 
     assert options.pricing is not None, "the command knows prices"
-    estimate, purse = plan.estimate(options.pricing), options.purse
+    estimate, budget = plan.estimate(options.pricing), options.budget
     if as_json:
-        print_json(forks.plan(plan, estimate, samples, None if purse is None else purse.limit))
+        print_json(forks.plan(plan, estimate, samples, None if budget is None else budget.limit))
         return
-    known = purse is None or purse.unknown_model(plan.models()) is None
-    print_plan(out(), plan, estimate, samples, None if purse is None else purse.limit, known=known)
+    known = budget is None or budget.unknown_model(plan.models()) is None
+    print_plan(out(), plan, estimate, samples, None if budget is None else budget.limit, known=known)
 
 
 def _run(options: "ForkOptions", samples: int | None, estimate: float, *, as_json: bool) -> int:
@@ -193,12 +193,12 @@ def _run(options: "ForkOptions", samples: int | None, estimate: float, *, as_jso
     from rewind.text import amount
     from rewind.views import fork as forks
 
-    purse = options.purse
+    budget = options.budget
     results: list[ForkResult] = []
     unstarted: str | None = None
     for number in range(1, (samples or 1) + 1):
-        if purse is not None and estimate > purse.left:
-            left = f"{amount(max(0.0, purse.left))} of {amount(purse.limit)} is left"
+        if budget is not None and estimate > budget.left:
+            left = f"{amount(max(0.0, budget.left))} of {amount(budget.limit)} is left"
             unstarted = f"a run may cost {amount(estimate)}, and {left}"
             break
         one = replace(options, sample=number if samples else None)
@@ -240,12 +240,12 @@ def exit_code(result: "ForkResult") -> ExitCode:
 
 def _edited_by_hand(options: "ForkOptions") -> "ForkOptions":
     from rewind.cli.editor import edit_json
-    from rewind.runs.fork.edits import ByHand
+    from rewind.runs.fork.edits import ManualEdit
     from rewind.runs.fork.plan import body_to_edit
 
     shown = body_to_edit(options)
     saved = edit_json(shown, name=f"step-{options.step}.json")
-    return replace(options, by_hand=ByHand(shown, saved))
+    return replace(options, by_hand=ManualEdit(shown, saved))
 
 
 def _announce(sentence: str) -> None:

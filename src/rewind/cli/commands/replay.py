@@ -173,13 +173,13 @@ def command(
 
 def _replay_for_json(app: App, options: "ReplayOptions", step: int | None, until: int | None) -> int:
     from rewind.runs.replay import replay
-    from rewind.runs.stepped_replay import Move, StepThrough, Until
+    from rewind.runs.stepped_replay import StepCommand, StepThrough, Until
 
     stops: list[Stop] = []
 
-    def look(stop: "Stop") -> Move:
+    def look(stop: "Stop") -> StepCommand:
         stops.append(stop)
-        return Move.QUIT
+        return StepCommand.QUIT
 
     if step is not None:
         options = replace(options, stepping=StepThrough(step, look))

@@ -26,14 +26,14 @@ from contextvars import Context, ContextVar, Token, copy_context
 from typing import NamedTuple, Protocol
 from weakref import ref
 
-from rewind.gateway.client import Peer, Surroundings
-from rewind.inprocess.redirect.rules import Itinerary, Way, url_of
+from rewind.gateway.client import Peer, RunContext
+from rewind.inprocess.redirect.rules import ConnectionRules, Way, url_of
 
 
 class Caller(Protocol):
     """A run of this process, or a guard: on whose behalf connections are made."""
 
-    itinerary: Itinerary
+    rules: ConnectionRules
     over: bool
     """The run has ended."""
 
@@ -42,11 +42,11 @@ class Caller(Protocol):
         ...
 
     @property
-    def around(self) -> Surroundings | None:
+    def context(self) -> RunContext | None:
         """What the gateway needs to carry its requests; ``None``: none of them may come there."""
         ...
 
-    def door(self) -> int | None:
+    def gateway_port(self) -> int | None:
         """The gateway's port; ``None`` when nobody is behind it any more."""
         ...
 
@@ -54,7 +54,7 @@ class Caller(Protocol):
         """A connection there is not made; the error to raise."""
         ...
 
-    def passed_by(self, host: str, port: int) -> OSError:
+    def bypassed(self, host: str, port: int) -> OSError:
         """A recorded host, on a connection that does not lead to the gateway; the error to raise where the caller is
         offline. The connection is closed then, and a client that tries again comes to the gateway."""
         ...
@@ -88,20 +88,20 @@ class _Claim(NamedTuple):
 class _Gone:
     """An offline run of which nothing else is left, or one that nobody can name: what is asked for it is refused."""
 
-    itinerary = Itinerary(offline=True)
+    rules = ConnectionRules(offline=True)
     over = True
-    around = None
+    context = None
 
     def adopts(self, thread: threading.Thread) -> bool:
         return False
 
-    def door(self) -> None:
+    def gateway_port(self) -> None:
         return None
 
     def stopped(self, host: str, port: int) -> OSError:
         return ConnectionRefusedError(f"Rewind: {url_of(host, port)}: a replay stays offline, and it is over")
 
-    passed_by = stopped
+    bypassed = stopped
 
     def unrecorded(self, host: str, why: str) -> None:
         """Nobody is there to hear it."""
@@ -130,7 +130,7 @@ def whose() -> Caller | None:
         return found
     if _defaults:
         return _defaults[-1]
-    return found if found.itinerary.offline else None
+    return found if found.rules.offline else None
 
 
 def anybody() -> bool:
@@ -148,7 +148,7 @@ def outside(host: str, port: int | None) -> None:
     if not _callers or acts_for_itself():
         return
     for caller in tuple(_callers):
-        way = caller.itinerary
+        way = caller.rules
         if way.offline and (
             way.trusts(host) and not way.allows(host) if port is None else way.way(host, port) is Way.GATEWAY
         ):
@@ -182,7 +182,7 @@ def own(line: int | bytes, caller: Caller | None) -> None:
     if caller is None:
         _owners[line] = None
     elif known is None or known.caller() is not caller:
-        _owners[line] = _Claim(ref(caller), caller.itinerary.offline)
+        _owners[line] = _Claim(ref(caller), caller.rules.offline)
 
 
 def unseen(port: int) -> None:
@@ -231,7 +231,7 @@ def _stranger() -> Caller | None:
     there = tuple(_callers)
     if len(there) == 1:
         return there[0]
-    if not any(caller.itinerary.offline for caller in there):
+    if not any(caller.rules.offline for caller in there):
         return None
     for caller in there:
         caller.unrecorded(

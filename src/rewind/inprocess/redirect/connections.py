@@ -39,14 +39,14 @@ def aim(sock: socket.socket, address: Any) -> tuple[Any, Caller | None]:
 def _door(caller: Caller, sock: socket.socket, name: str | None, host: str, port: int) -> int | None:
     """The gateway's port, if that is where the connection goes; ``None`` sends it straight on."""
     meant = name or name_seen(host) or host
-    itinerary = caller.itinerary
+    rules = caller.rules
     # One of our addresses that stands for no name is the hook's, in a process that itself runs under Rewind.
-    way = Way.STOP if name == host and itinerary.offline else itinerary.way(meant, port)
+    way = Way.STOP if name == host and rules.offline else rules.way(meant, port)
     if way is Way.GATEWAY:
-        door = caller.door() if sock.type == socket.SOCK_STREAM else None
+        door = caller.gateway_port() if sock.type == socket.SOCK_STREAM else None
         if door is not None:
             return door
-        if not itinerary.offline:
+        if not rules.offline:
             caller.unrecorded(meant, "was reached without the gateway: not recorded")
             return None
         way = Way.STOP

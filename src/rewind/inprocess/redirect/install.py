@@ -15,7 +15,7 @@ from rewind.inprocess.redirect import open_connections as redirect_open
 from rewind.inprocess.redirect import threads as redirect_threads
 from rewind.inprocess.redirect import tls as redirect_tls
 from rewind.inprocess.redirect import writes as redirect_writing
-from rewind.inprocess.redirect.rules import Itinerary
+from rewind.inprocess.redirect.rules import ConnectionRules
 
 _lock = threading.Lock()
 _installed = threading.Event()
@@ -35,9 +35,9 @@ def install() -> None:
             _installed.set()
 
 
-def close_what_rests(itinerary: Itinerary, gateway_port: int) -> None:
+def close_what_rests(rules: ConnectionRules, gateway_port: int) -> None:
     """For a run that begins: connections from before it that rest, to hosts that it records, are closed."""
-    redirect_open.close_what_rests(itinerary, gateway_port, redirect_tls.is_ours)
+    redirect_open.close_what_rests(rules, gateway_port, redirect_tls.is_ours)
 
 
 def lead_to(port: int, certificate_pem: bytes, common_name: str) -> None:

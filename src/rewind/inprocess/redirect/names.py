@@ -26,7 +26,7 @@ def stands_for(host: Any, flags: int = 0) -> str | None:
         return None
     if isinstance(host, (bytes, bytearray)):
         host = bytes(host).decode("latin-1")
-    if not isinstance(host, str) or not caller.itinerary.answers_for(host):
+    if not isinstance(host, str) or not caller.rules.answers_for(host):
         return None
     # A machine may always ask for itself, and many do for no reason.
     return None if place(host) == place(socket.gethostname()) else _names.address_of(host)
@@ -63,7 +63,7 @@ def real_address(name: str, port: int, family: int, kind: int) -> Any:
 def remember(host: Any, found: list[Any]) -> list[Any]:
     """Keep in mind which addresses belong to a name that the caller may reach offline."""
     caller = whose()
-    if caller is not None and isinstance(host, str) and caller.itinerary.allows(host):
+    if caller is not None and isinstance(host, str) and caller.rules.allows(host):
         _see(host, found)
     return found
 
@@ -78,15 +78,15 @@ def _see(host: str, found: list[Any]) -> None:
 def is_allowed(address: str, caller: Caller) -> bool:
     """Whether an address belongs to a host that the caller may reach; asked of the resolver where nobody knows."""
     if (name := _seen.get(address)) is not None:
-        return caller.itinerary.allows(name)
-    for pattern in caller.itinerary.allowed.patterns:
+        return caller.rules.allows(name)
+    for pattern in caller.rules.allowed.patterns:
         if "*" not in pattern:
             try:
                 with ourselves():
                     _see(pattern, _real_getaddrinfo(pattern, None))
             except OSError:
                 continue
-    return (name := _seen.get(address)) is not None and caller.itinerary.allows(name)
+    return (name := _seen.get(address)) is not None and caller.rules.allows(name)
 
 
 def change() -> None:

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from rewind.inprocess.redirect.callers import acts_for_itself
 from rewind.inprocess.redirect.pools import Resting, shut_what_rests
-from rewind.inprocess.redirect.rules import Itinerary, Way
+from rewind.inprocess.redirect.rules import ConnectionRules, Way
 
 Tls = ssl.SSLSocket | ssl.SSLObject
 IsOurs = Callable[[Tls], bool | None]
@@ -74,20 +74,20 @@ _uvloops: "WeakSet[Any]" = WeakSet()
 """Transports of uvloop's from before the seams: what is written there is not seen."""
 
 
-def close_what_rests(itinerary: Itinerary, gateway_port: int, is_ours: IsOurs) -> None:
+def close_what_rests(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
     """For a run that begins: nothing that it would record may go past it, as far as it is certain to be at rest."""
 
     def leads_past(found: Resting) -> bool:
         if found.tls is not None:
-            return _tls_leads_past(found.tls, itinerary, is_ours)
-        return _leads_past(found.sock, itinerary, gateway_port)
+            return _tls_leads_past(found.tls, rules, is_ours)
+        return _leads_past(found.sock, rules, gateway_port)
 
     # Going through all objects of the process takes a while, so only where there is something to find.
     if (
-        any(_tls_leads_past(one, itinerary, is_ours) for one in _all(_tls))
-        or any(_leads_past(one, itinerary, gateway_port) for one in _all(_plain))
+        any(_tls_leads_past(one, rules, is_ours) for one in _all(_tls))
+        or any(_leads_past(one, rules, gateway_port) for one in _all(_plain))
         or any(
-            _leads_past(one.get_extra_info("socket"), itinerary, gateway_port)
+            _leads_past(one.get_extra_info("socket"), rules, gateway_port)
             for one in _all(_uvloops)
             if not one.is_closing()
         )
@@ -95,14 +95,14 @@ def close_what_rests(itinerary: Itinerary, gateway_port: int, is_ours: IsOurs) -
         shut_what_rests(leads_past, shut)
 
 
-def _tls_leads_past(connection: Tls, itinerary: Itinerary, is_ours: IsOurs) -> bool:
+def _tls_leads_past(connection: Tls, rules: ConnectionRules, is_ours: IsOurs) -> bool:
     host = connection.server_hostname
-    if not host or not itinerary.trusts(host) or itinerary.allows(host):
+    if not host or not rules.trusts(host) or rules.allows(host):
         return False
     return is_ours(connection) is False
 
 
-def _leads_past(sock: Any, itinerary: Itinerary, gateway_port: int) -> bool:
+def _leads_past(sock: Any, rules: ConnectionRules, gateway_port: int) -> bool:
     try:
         host, port = sock.getpeername()[:2]
     except (
@@ -112,7 +112,7 @@ def _leads_past(sock: Any, itinerary: Itinerary, gateway_port: int) -> bool:
         TypeError,
     ):  # it has ended, or is no connection of the internet
         return False
-    return bool(port != gateway_port and itinerary.way(host, port) is Way.GATEWAY)
+    return bool(port != gateway_port and rules.way(host, port) is Way.GATEWAY)
 
 
 def shut(sock: Any) -> None:

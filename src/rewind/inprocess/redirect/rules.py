@@ -29,7 +29,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Itinerary:
+class ConnectionRules:
     """Where the connections of one run may go."""
 
     hosts: HostRules = HostRules(())

@@ -70,14 +70,14 @@ def _check(connection: "ssl.SSLSocket | ssl.SSLObject") -> None:
         if binding is not None:
             callers.own(binding, caller)
     if ours is False and caller is not None:
-        itinerary = caller.itinerary
-        if not itinerary.trusts(host) or itinerary.allows(host):
+        rules = caller.rules
+        if not rules.trusts(host) or rules.allows(host):
             return
-        if itinerary.offline:
+        if rules.offline:
             if isinstance(connection, ssl.SSLSocket):
                 shut(connection)
-            raise caller.passed_by(host, 443)
-        if connection not in _told and caller.door() is not None:
+            raise caller.bypassed(host, 443)
+        if connection not in _told and caller.gateway_port() is not None:
             _told.add(connection)
             caller.unrecorded(host, PAST_THE_GATEWAY)
 
@@ -92,8 +92,8 @@ def _bind(connection: ssl.SSLObject) -> bytes | None:
 
 def _stop_strangers(host: str, caller: callers.Caller) -> None:
     """Offline, a name that is neither recorded nor allowed nor this machine's is not spoken to."""
-    itinerary = caller.itinerary
-    if itinerary.trusts(host) or itinerary.way(host, 443) is not Way.STOP:
+    rules = caller.rules
+    if rules.trusts(host) or rules.way(host, 443) is not Way.STOP:
         return
     if place(host) != place(socket.gethostname()):
         raise caller.stopped(host, 443)
@@ -122,7 +122,7 @@ def _telling(real: Callable[..., Any], place: int) -> Callable[..., Any]:
             callers.outside(host, None)
         else:
             _stop_strangers(host, caller)
-            if caller.itinerary.trusts(host):
+            if caller.rules.trusts(host):
                 _tell(self)
         connection = real(self, *args, **kwargs)
         speaks_tls(connection)

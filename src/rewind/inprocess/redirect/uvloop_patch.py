@@ -97,7 +97,7 @@ def _connecting(real: Callable[..., Any]) -> Callable[..., Any]:
             name = host.decode("latin-1") if isinstance(host, (bytes, bytearray)) else str(host)
             number = port_number(port)
             kept = stands_for(name) is not None or name_behind(name) is not None
-            if kept or caller.itinerary.way(name, number) is not Way.DIRECT:
+            if kept or caller.rules.way(name, number) is not Way.DIRECT:
                 sock = await _connected(self, name, number)
                 if kwargs.get("ssl") and kwargs.get("server_hostname") is None:
                     kwargs["server_hostname"] = name

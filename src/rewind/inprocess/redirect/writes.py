@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest
-from rewind.gateway.targets import UNKNOWN_PORT, UnknownDoor, origin_of
+from rewind.gateway.targets import UNKNOWN_PORT, NoOrigin, origin_of
 from rewind.gateway.targets import aim as aim_request
 from rewind.inprocess.redirect import callers
 from rewind.inprocess.redirect.callers import Caller, whose
@@ -76,16 +76,16 @@ def _check(sock: Any, data: Any, caller: Caller) -> None:
         host, port = sock.getpeername()[:2]
     except OSError:
         return
-    itinerary = caller.itinerary
-    match itinerary.way(name_seen(host) or host, port):
+    rules = caller.rules
+    match rules.way(name_seen(host) or host, port):
         case Way.DIRECT:
             _check_request(sock, host, port, data, caller)
         case Way.STOP if not is_allowed(host, caller):
             shut(sock)
             raise caller.stopped(host, port)
-        case Way.GATEWAY if itinerary.offline:
+        case Way.GATEWAY if rules.offline:
             shut(sock)
-            raise caller.passed_by(host, port)
+            raise caller.bypassed(host, port)
         case Way.GATEWAY:
             caller.unrecorded(url_of(host, port), PAST_THE_GATEWAY)
 
@@ -108,7 +108,7 @@ def _check_request(sock: Any, host: str, port: int, data: Any, caller: Caller) -
         meant = (host, port)  # nobody can tell what it is for
     if meant is None:
         return
-    if caller.itinerary.offline:
+    if caller.rules.offline:
         shut(sock)
         raise caller.stopped(*meant)
     if meant[1] == port:
@@ -134,13 +134,13 @@ def _meant(head: bytes, caller: Caller) -> tuple[str, int] | None:
     try:
         if head.startswith(b"CONNECT "):
             origin = origin_of(head.split(b" ", 2)[1].decode("latin-1"), "https")
-            way = caller.itinerary.way(origin.host, origin.port)
+            way = caller.rules.way(origin.host, origin.port)
             return None if way is Way.DIRECT else (origin.host, origin.port)
         request, _ = aim_request(IncomingRequest(head), None, UNKNOWN_PORT)
-    except (BadMessage, UnknownDoor, ValueError, IndexError):
+    except (BadMessage, NoOrigin, ValueError, IndexError):
         return None
     meant = (request.host, request.port)
-    if caller.itinerary.way(*meant) is not Way.DIRECT or looks_like_llm(request):
+    if caller.rules.way(*meant) is not Way.DIRECT or looks_like_llm(request):
         return meant
     return None
 

@@ -15,7 +15,7 @@ _READ_ONLY = Usage(input=1000)
 """Of an embedding, which writes nothing."""
 
 
-class Purse:
+class Budget:
     """A sum of money for one fork or several.
 
     A call is let go as long as something is left, and its cost is known when it has ended: the last one, and those

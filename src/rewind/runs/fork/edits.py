@@ -7,30 +7,30 @@ from rewind.edit.apply import Holding, answer_for, edited, held_edits
 from rewind.edit.grammar import Edit, SetResponse
 from rewind.edit.unissued import Unissued
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.runs.fork.manual_edits import AsSent, ByHand, merged
+from rewind.runs.fork.manual_edits import ManualEdit, SentBody, merged
 
-__all__ = ["ByHand", "Earlier", "Editing", "merged"]
+__all__ = ["EarlierEdits", "ForkEdits", "ManualEdit", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierEdits:
     """Edits of a fork that the recording comes from, and the prefix step from which on they hold."""
 
     step: int
     edits: tuple[Edit, ...]
 
 
-class Editing:
+class ForkEdits:
     """What happens to the requests of one run. Used on the gateway's thread alone."""
 
     def __init__(
         self,
         edits: Sequence[Edit],
         *,
-        by_hand: ByHand | None = None,
+        by_hand: ManualEdit | None = None,
         first: Sequence[Edit] = (),
-        as_sent: AsSent | None = None,
-        earlier: Sequence[Earlier] = (),
+        as_sent: SentBody | None = None,
+        earlier: Sequence[EarlierEdits] = (),
         made_up: Mapping[int, HttpResponse] | None = None,
         names: Mapping[str, str] | None = None,
         check: Callable[[HttpRequest], None] = lambda _request: None,

@@ -17,7 +17,7 @@ from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest
 from rewind.model.session import Edited, Recording
 from rewind.model.step import Step
-from rewind.runs.fork.edits import Earlier
+from rewind.runs.fork.edits import EarlierEdits
 from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
 from rewind.runs.junction import PUT_IN
 
@@ -25,14 +25,14 @@ BY_HAND = "edited by hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inherited:
+class InheritedEdits:
     """Edits of earlier forks."""
 
     first: tuple[Edit, ...] = ()
     """Made at this very step: the agent does not send them."""
     by_hand: bool = False
     """Whether its request was changed in an editor, too."""
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierEdits, ...] = ()
     """Made at steps before it."""
     made_up: tuple[int, ...] = ()
     """Steps before it whose answers were put in."""
@@ -53,7 +53,7 @@ class _Heir:
     resolve: Callable[[Edit], Edit]
     request_at: Callable[[int], HttpRequest]
     first: list[Edit] = field(default_factory=list)
-    earlier: list[Earlier] = field(default_factory=list)
+    earlier: list[EarlierEdits] = field(default_factory=list)
     made_up: list[int] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ class _Heir:
         if cut == self.step.index:
             self.first += edits
         elif edits:
-            self.earlier.append(Earlier(cut, tuple(edits)))
+            self.earlier.append(EarlierEdits(cut, tuple(edits)))
         return replace(one, edits=tuple(kept))
 
     def _answer(self, edit: SetResponse, cut: int) -> None:
@@ -126,7 +126,7 @@ def inherited(
     *,
     resolve: Callable[[Edit], Edit],
     request_at: Callable[[int], HttpRequest],
-) -> Inherited:
+) -> InheritedEdits:
     """What holds at that step of what earlier forks had changed, and what comes too late for that.
 
     ``own`` is what the new fork changes: a value that is lost is not asked for where another is given. Raises
@@ -134,7 +134,7 @@ def inherited(
     """
     before = recording.session.start.forked_from
     if before is None:
-        return Inherited()
+        return InheritedEdits()
     last = Edited(key=before.key, edits=before.edits, by_hand=before.by_hand)
     cuts = [(one, _cut(recording, one, is_last=one is last)) for one in (*before.earlier, last)]
     heir = _Heir(recording, step, frozenset(map(place_of, own)), resolve, request_at)
@@ -148,7 +148,7 @@ def inherited(
         # What was changed by hand may be the same place: then nothing is told apart.
         kept.append(heir.take(one, cut, [] if any(other.by_hand for other in there) else places))
         by_hand = by_hand or (one.by_hand and cut == step.index)
-    return Inherited(
+    return InheritedEdits(
         first=tuple(heir.first),
         by_hand=by_hand,
         earlier=tuple(heir.earlier),

@@ -13,7 +13,7 @@ from rewind.runs.fork.placeholders import NOT_KEPT, holds_placeholder, like, mat
 
 
 @dataclass(frozen=True, slots=True)
-class ByHand:
+class ManualEdit:
     """A body that was changed in an editor."""
 
     shown: Any
@@ -34,7 +34,7 @@ class ByHand:
 
 
 @dataclass(frozen=True, slots=True)
-class AsSent:
+class SentBody:
     """The body that went out when an earlier fork had changed it in an editor."""
 
     document: Any

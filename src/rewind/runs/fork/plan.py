@@ -19,9 +19,9 @@ from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.request_body import opened
-from rewind.runs.fork.budget import Purse
-from rewind.runs.fork.inherited_edits import Inherited, inherited
-from rewind.runs.fork.manual_edits import AsSent, ByHand
+from rewind.runs.fork.budget import Budget
+from rewind.runs.fork.inherited_edits import InheritedEdits, inherited
+from rewind.runs.fork.manual_edits import ManualEdit, SentBody
 from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
 from rewind.runs.imported_command import refuse_traces
 from rewind.runs.rerun import answers, request_of
@@ -37,7 +37,7 @@ class ForkOptions:
     step: int
     home: Path
     edits: tuple[Edit, ...] = ()
-    by_hand: ByHand | None = None
+    by_hand: ManualEdit | None = None
     command: tuple[str, ...] | None = None
     """In place of the recorded one."""
     name: str | None = None
@@ -49,7 +49,7 @@ class ForkOptions:
     ignore: tuple[str, ...] = ()
     pricing: Pricing | None = None
     """For telling what was spent."""
-    purse: Purse | None = None
+    budget: Budget | None = None
     """What may be spent; one may serve several forks."""
     sample: int | None = None
     stop_after: bool = False
@@ -70,9 +70,9 @@ class ForkPlan:
     step: Step
     own: tuple[Edit, ...]
     """What this fork changes."""
-    inherited: Inherited
+    inherited: InheritedEdits
     """What earlier forks had changed."""
-    as_sent: AsSent | None
+    as_sent: SentBody | None
     """What had gone out at this step, where an earlier fork had changed it by hand."""
     made_up: dict[int, HttpResponse]
     """Prefix answers that no provider gave."""
@@ -168,7 +168,7 @@ def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
     of_tools = _any(SetToolResult, own, legacy.first, *(one.edits for one in legacy.earlier))
     names = _tools(recording, reader) if of_tools else {}
     _try(request, own, names)
-    as_sent = AsSent(opened(request).document) if legacy.by_hand else None
+    as_sent = SentBody(opened(request).document) if legacy.by_hand else None
     if as_sent is not None:
         _check_as_sent(as_sent, recording, legacy.first, library)
     substituted = _any(SetResponse, own)
@@ -235,7 +235,7 @@ def _try(request: HttpRequest, edits: Sequence[Edit], names: Mapping[str, str]) 
             answer_for(request, edit)
 
 
-def _check_as_sent(as_sent: AsSent, recording: Recording, first: Sequence[Edit], library: Library) -> None:
+def _check_as_sent(as_sent: SentBody, recording: Recording, first: Sequence[Edit], library: Library) -> None:
     """Raises CannotEdit where a secret that was written by hand is lost, as far as that shows before the run.
 
     What the agent itself had sent is not recorded with the fork, but where that comes from, if it is still there.

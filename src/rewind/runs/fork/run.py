@@ -24,16 +24,16 @@ from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environm
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets, credential_variables
 from rewind.runs.agent_environment import agent_environment
-from rewind.runs.bypass_watch import Bystander
+from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.child import Child, check_command
-from rewind.runs.fork.edits import Editing
+from rewind.runs.fork.edits import ForkEdits
 from rewind.runs.fork.plan import ForkOptions, ForkPlan, plan_fork, planned
 from rewind.runs.fork.result import ForkResult, best_answer, is_good, spent_on, why_unasked
 from rewind.runs.gateway_thread import BackgroundGateway
 from rewind.runs.imported_command import begun_here, command_to_run, ignored_endpoints, remembered_endpoints
 from rewind.runs.junction import Junction
 from rewind.runs.provenance import Provenance
-from rewind.runs.rerun import DUMMY_KEY, KeptRun, answers, begun_again, folder_of, recall, warm_up
+from rewind.runs.rerun import DUMMY_KEY, SessionRecording, answers, begun_again, folder_of, recall, warm_up
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
 from rewind.store.replays import note_replay
@@ -54,8 +54,8 @@ def fork(options: ForkOptions) -> ForkResult:
     options.upstream.check(os.environ)
     with Library(options.home).open(options.session) as reader:
         plan = planned(options, reader)
-        if options.purse is not None:
-            options.purse.check_models(plan.models())
+        if options.budget is not None:
+            options.budget.check_models(plan.models())
         run = _Run(options, plan, reader, environ)
         return run.through(command, cwd)
 
@@ -69,7 +69,7 @@ class _Run:
         self._options = options
         self._plan = plan
         self._reader = reader
-        self._editing = Editing(
+        self._editing = ForkEdits(
             plan.own,
             by_hand=options.by_hand,
             first=plan.inherited.first,
@@ -112,7 +112,7 @@ class _Run:
         rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
         authority = Authority.create(rules)
         with closing(listen(options.port)) as listener, ExitStack() as files:
-            kept = KeptRun(options.home, start, redactor, stdin=stdin)
+            kept = SessionRecording(options.home, start, redactor, stdin=stdin)
             try:
                 variables = files.enter_context(
                     agent_environment(
@@ -141,12 +141,12 @@ class _Run:
             junction = self._junction(kept, rules)
             gateway = BackgroundGateway(listener, junction, authority, Dialer(options.upstream, os.environ))
             gateway.start()
-            bystander = Bystander(child.pid)
+            bypass_watch = BypassWatch(child.pid)
             provenance = Provenance(
                 start.cwd,
                 self._environ,
                 redactor,
-                lambda found: kept.pen.later(lambda: kept.writer.surroundings(found)),
+                lambda found: kept.writer_thread.later(lambda: kept.writer.surroundings(found)),
             )
             provenance.start()
             code = child.wait()
@@ -154,7 +154,7 @@ class _Run:
             self._enough.set()
             gateway.stop()
             provenance.stop()
-        for program, address in bystander.stop():
+        for program, address in bypass_watch.stop():
             junction.remark(program, f"connected to {address} without passing through Rewind: not recorded")
         stopped = self._policy.over if ended_by_us else junction.tally.halted
         if stopped is not None:
@@ -180,14 +180,14 @@ class _Run:
             forked_from=replace(lineage, edits=tuple(map(redactor.text, lineage.edits))),
         )
 
-    def _junction(self, kept: KeptRun, rules: HostRules) -> Junction:
+    def _junction(self, kept: SessionRecording, rules: HostRules) -> Junction:
         return Junction(
             policy=self._policy,
             rules=rules,
             redactor=self._redactor,
             clock=SystemClock(),
             online=True,
-            pen=kept.pen,
+            writer_thread=kept.writer_thread,
             answer_of=answers(self._reader),
             recall=self._call_of,
             watch=self._watch,
@@ -219,17 +219,17 @@ class _Run:
             sentences.append(ignored)
         return [*sentences, *self._plan.remarks]
 
-    # ── while it runs: on the gateway's thread, or the pen's ─────────────────────────────────────────────────
+    # ── while it runs: on the gateway's thread, or the writer thread ─────────────────────────────────────────────────
 
     def _may_go_out(self, request: HttpRequest) -> None:
-        if self._options.purse is not None:
-            self._options.purse.check(request)
+        if self._options.budget is not None:
+            self._options.budget.check(request)
 
     def _watch(self, step: Step) -> None:
         self._told.append(step)
         self._policy.ended(step.index, good=is_good(step))
-        if self._options.purse is not None:
-            self._options.purse.pay(step)
+        if self._options.budget is not None:
+            self._options.budget.pay(step)
         if self._options.stop_after and step.index in self._policy.askings and is_good(step):
             self._policy.over = f"step {self._plan.step.index} is answered, and no more was asked for"
             self._enough.set()
@@ -241,7 +241,7 @@ class _Run:
     # ── when it is over ──────────────────────────────────────────────────────────────────────────────────────
 
     def _result(
-        self, kept: KeptRun, junction: Junction, start: SessionStart, code: int, stopped: str | None
+        self, kept: SessionRecording, junction: Junction, start: SessionStart, code: int, stopped: str | None
     ) -> ForkResult:
         tally = junction.tally
         note_replay(

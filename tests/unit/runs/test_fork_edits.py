@@ -8,7 +8,7 @@ import pytest
 from rewind.edit.grammar import parse_edit
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest
-from rewind.runs.fork.edits import ByHand, Earlier, Editing, merged
+from rewind.runs.fork.edits import EarlierEdits, ForkEdits, ManualEdit, merged
 from support.exchanges import request_of
 
 
@@ -22,7 +22,7 @@ def system_of(request: HttpRequest) -> str:
 
 
 def test_before_the_step_nothing_is_changed_and_afterwards_the_edit_holds() -> None:
-    editing = Editing([parse_edit("system=Be kind.")])
+    editing = ForkEdits([parse_edit("system=Be kind.")])
     early = said("a")
     assert editing.before(early) is early
     assert system_of(editing.at_the_step(said("a", "b"))) == "Be kind."
@@ -32,13 +32,13 @@ def test_before_the_step_nothing_is_changed_and_afterwards_the_edit_holds() -> N
 
 
 def test_without_edits_the_very_same_request_goes_on() -> None:
-    editing, request = Editing([]), said("a")
+    editing, request = ForkEdits([]), said("a")
     assert editing.before(request) is editing.at_the_step(request) is editing.afterwards(request) is request
     assert not editing.substitutes
 
 
 def test_an_answer_that_is_put_in_lets_the_other_edits_hold() -> None:
-    editing = Editing([parse_edit("system=Be kind."), parse_edit("response=Hello.")])
+    editing = ForkEdits([parse_edit("system=Be kind."), parse_edit("response=Hello.")])
     assert editing.substitutes
     answer = editing.answer(said("a"))
     assert json.loads(answer.body)["choices"][0]["message"]["content"] == "Hello."
@@ -47,11 +47,11 @@ def test_an_answer_that_is_put_in_lets_the_other_edits_hold() -> None:
 
 def test_what_earlier_forks_changed_is_changed_again_from_their_step_on() -> None:
     earlier = [
-        Earlier(2, (parse_edit("system+=One."),)),
-        Earlier(2, (parse_edit("system+=Two."),)),
-        Earlier(3, (parse_edit("temperature=0"),)),
+        EarlierEdits(2, (parse_edit("system+=One."),)),
+        EarlierEdits(2, (parse_edit("system+=Two."),)),
+        EarlierEdits(3, (parse_edit("temperature=0"),)),
     ]
-    editing = Editing([parse_edit("system+=Own.")], earlier=earlier)
+    editing = ForkEdits([parse_edit("system+=Own.")], earlier=earlier)
     assert editing.played(1) is None
     first = said("a")
     assert editing.before(first) is first
@@ -76,7 +76,7 @@ def test_what_must_not_go_out_is_asked_after_the_edit() -> None:
         if json.loads(request.body)["model"] == "dear":
             raise UsageError("too dear")
 
-    editing = Editing([parse_edit("model=dear")], check=check)
+    editing = ForkEdits([parse_edit("model=dear")], check=check)
     editing.before(said("a"))
     with pytest.raises(UsageError, match="too dear"):
         editing.at_the_step(said("a"))
@@ -101,7 +101,7 @@ def test_by_hand_only_what_was_changed_is_changed() -> None:
         "user": "secret",
         "messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "b"}],
     }
-    changed = ByHand(shown, saved).apply(request_of(live))
+    changed = ManualEdit(shown, saved).apply(request_of(live))
     assert json.loads(changed.body) == live | {
         "messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "B"}]
     }
@@ -128,4 +128,4 @@ def test_a_change_is_made_to_what_is_there(shown: Any, saved: Any, live: Any, ex
 
 def test_a_body_that_is_no_json_cannot_be_edited_by_hand() -> None:
     with pytest.raises(CannotEdit):
-        ByHand({"a": 1}, {"a": 2}).apply(request_of(b"not json"))
+        ManualEdit({"a": 1}, {"a": 2}).apply(request_of(b"not json"))

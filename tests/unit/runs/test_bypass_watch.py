@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rewind.runs import bypass_watch as bystander
-from rewind.runs.bypass_watch import Bystander
+from rewind.runs import bypass_watch as bypass_watch
+from rewind.runs.bypass_watch import BypassWatch
 
 PATIENCE = 10.0
 pytestmark = pytest.mark.skipif(
@@ -38,11 +38,11 @@ def tls_port() -> Iterator[socket.socket]:
 
 
 def seen_around(command: list[str]) -> list[tuple[str, str]]:
-    """What a bystander saw of this command while its connection was open."""
+    """What a bypass_watch saw of this command while its connection was open."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None and process.stdin is not None
-        watching = Bystander(process.pid)
+        watching = BypassWatch(process.pid)
         assert process.stdout.readline() == b"connected\n"
         deadline = time.monotonic() + PATIENCE
         while not watching._seen and time.monotonic() < deadline:
@@ -66,10 +66,10 @@ def test_a_grandchild_is_named_too(tls_port: socket.socket) -> None:
 def test_our_own_connections_are_not_the_agents(
     tls_port: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bystander, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(bypass_watch, "LOOK_EVERY", 0.01)
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     with socket.create_connection(("127.0.0.1", 443)):
-        watching = Bystander(process.pid)
+        watching = BypassWatch(process.pid)
         watching._look()
         process.communicate(timeout=PATIENCE)
         assert watching.stop() == []
@@ -78,7 +78,7 @@ def test_our_own_connections_are_not_the_agents(
 def test_a_process_that_has_ended_is_no_trouble() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(PATIENCE)
-    watching = Bystander(process.pid)
+    watching = BypassWatch(process.pid)
     watching._look()
     assert watching.stop() == []
 
@@ -87,4 +87,4 @@ def test_a_process_that_has_ended_is_no_trouble() -> None:
 def test_addresses_are_read_as_the_kernel_prints_them(address: str) -> None:
     packed = ipaddress.ip_address(address).packed
     printed = "".join(packed[at : at + 4][::-1].hex() for at in range(0, len(packed), 4)).upper()
-    assert bystander._readable(printed) == str(ipaddress.ip_address(address))
+    assert bypass_watch._readable(printed) == str(ipaddress.ip_address(address))

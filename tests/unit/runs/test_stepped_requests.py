@@ -13,7 +13,7 @@ from rewind.model.step import Step
 from rewind.playback.decision import Decision, Refuse, Serve
 from rewind.playback.stops import StepByStep, UpTo
 from rewind.playback.tape import Tape
-from rewind.runs.held_requests import Turns
+from rewind.runs.held_requests import HeldRequests
 from support.exchanges import request_of
 from unit.store.making import request, response
 
@@ -34,13 +34,13 @@ class Still:
 
 
 class Scene:
-    """Turns over a tape of steps, and the answers in the order in which they were given."""
+    """HeldRequests over a tape of steps, and the answers in the order in which they were given."""
 
     def __init__(self, first: int, *, last: int | None = None, pace: float = 0.0) -> None:
         self.tape = Tape(Step(request=request(index), response=response(ms=1.0)) for index in range(1, 7))
         self.clock = Still()
-        course = StepByStep(first) if last is None else UpTo(self.tape, last)
-        self.turns = Turns(course, put_back=self.tape.put_back, clock=self.clock, pace=pace)
+        stop_rule = StepByStep(first) if last is None else UpTo(self.tape, last)
+        self.held_requests = HeldRequests(stop_rule, put_back=self.tape.put_back, clock=self.clock, pace=pace)
         self.given: list[int | None] = []
 
     def ask(self, index: int | None) -> Verdict:
@@ -51,11 +51,11 @@ class Scene:
             self.given.append(index)
             return Pass()
 
-        return self.turns.take(CALL, decision, carry)
+        return self.held_requests.take(CALL, decision, carry)
 
     def stop(self) -> int | None:
         """The step of the request to look at."""
-        held = self.turns.next(0.001)
+        held = self.held_requests.next(0.001)
         assert held is None or held.step is not None
         return None if held is None or held.step is None else held.step.index
 
@@ -89,15 +89,15 @@ def test_those_that_come_while_one_is_looked_at_get_their_turn_in_order() -> Non
         waiting = [held(scene.ask(index)) for index in (2, 4, None, 3)]
         assert scene.ask(1) == Pass(), "a step before it does not wait"
         assert [scene.stop(), scene.stop()] == [2, None], "one at a time"
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         assert await waiting[0] == Pass()
         assert scene.stop() == 4
         assert scene.given == [1, 2] and not waiting[2].done(), "a miss does not overtake"
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         await waiting[2]
         assert scene.stop() == 3
         assert scene.given == [1, 2, 4, None]
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         await waiting[3]
         assert scene.ask(None) == Pass(), "nobody waits any more"
         assert held(scene.ask(5)) and scene.stop() == 5
@@ -110,7 +110,7 @@ def test_let_go_freely_all_that_wait_and_all_that_come_are_answered() -> None:
         scene = Scene(1)
         waiting = [held(scene.ask(index)) for index in (1, 2, 3)]
         assert scene.stop() == 1
-        scene.turns.go_on(freely=True)
+        scene.held_requests.go_on(freely=True)
         await asyncio.gather(*waiting)
         assert scene.given == [1, 2, 3]
         assert scene.ask(4) == Pass() and scene.stop() is None
@@ -127,7 +127,7 @@ def test_whoever_gives_up_leaves_its_step_on_the_tape_and_is_known_when_it_comes
         await settle()
         assert not scene.tape.played(1)
         again, second = held(scene.ask(1)), held(scene.ask(2))
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         await again
         assert scene.stop() == 2, "the answer about step 1 was given"
         assert scene.given == [1] and not second.done()
@@ -142,7 +142,7 @@ def test_one_that_gives_up_behind_others_is_passed_over() -> None:
         assert scene.stop() == 1
         second.cancel()
         await settle()
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         await first
         assert scene.stop() == 3
         assert scene.given == [1] and not scene.tape.played(2) and not third.done()
@@ -156,7 +156,7 @@ def test_what_still_waits_at_the_end_was_not_played() -> None:
         scene.ask(1)
         first, _ = held(scene.ask(2)), held(scene.ask(3))
         first.cancel()
-        scene.turns.close()
+        scene.held_requests.close()
         assert scene.tape.count_played == 1
 
     run(play())
@@ -169,9 +169,9 @@ def test_a_fault_while_carrying_out_reaches_whoever_waits() -> None:
         def carry() -> Decided:
             raise KeyError("a bug")
 
-        verdict = scene.turns.take(CALL, Serve(step=scene.tape.take_step(1)), carry)
+        verdict = scene.held_requests.take(CALL, Serve(step=scene.tape.take_step(1)), carry)
         assert scene.stop() == 1
-        scene.turns.go_on()
+        scene.held_requests.go_on()
         with pytest.raises(KeyError):
             await held(verdict)
 
@@ -181,9 +181,9 @@ def test_a_fault_while_carrying_out_reaches_whoever_waits() -> None:
 def test_slow_answers_are_known_to_be_under_way() -> None:
     scene = Scene(0, last=1, pace=2.0)  # every step took a millisecond
     scene.ask(1)
-    assert scene.turns.answering
+    assert scene.held_requests.answering
     scene.clock.at += 2_000
-    assert not scene.turns.answering
+    assert not scene.held_requests.answering
 
 
 def test_a_loop_that_has_ended_is_no_trouble() -> None:
@@ -193,6 +193,6 @@ def test_a_loop_that_has_ended_is_no_trouble() -> None:
         scene.ask(1)
 
     run(play())
-    scene.turns.go_on()
-    scene.turns.close()
+    scene.held_requests.go_on()
+    scene.held_requests.close()
     assert scene.tape.count_played == 0

@@ -8,7 +8,7 @@ from rewind.model.session import SessionStart
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.outputs import Outputs
-from rewind.runs.writer_thread import Pen
+from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 
@@ -23,13 +23,15 @@ START = SessionStart(
 )
 
 
-def pen_of(home: Path) -> Pen:
-    return Pen(SessionWriter.create(home, START))
+def thread_of(home: Path) -> WriterThread:
+    return WriterThread(SessionWriter.create(home, START))
 
 
-def end(pen: Pen) -> None:
-    pen.later(lambda: pen.writer.end(ended=START.started + 1, exit_code=0, redactions=0, remarks=()))
-    pen.close()
+def end(writer_thread: WriterThread) -> None:
+    writer_thread.later(
+        lambda: writer_thread.writer.end(ended=START.started + 1, exit_code=0, redactions=0, remarks=())
+    )
+    writer_thread.close()
 
 
 def stored(home: Path, stream: str) -> bytes | None:
@@ -39,58 +41,58 @@ def stored(home: Path, stream: str) -> bytes | None:
 
 
 def test_work_is_done_in_order_on_one_thread_and_all_of_it_before_the_pen_is_closed(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
     done: list[tuple[int, int]] = []
     for number in range(200):
-        pen.later(lambda number=number: done.append((number, threading.get_ident())))  # type: ignore[misc]
-    end(pen)
+        writer_thread.later(lambda number=number: done.append((number, threading.get_ident())))  # type: ignore[misc]
+    end(writer_thread)
     assert [number for number, _ in done] == list(range(200))
     assert len({thread for _, thread in done}) == 1
     assert done[0][1] != threading.get_ident()
 
 
 def test_whoever_asks_is_told_the_result(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
     told: list[object] = []
-    pen.ask(lambda: 42, told.append)
-    end(pen)
+    writer_thread.ask(lambda: 42, told.append)
+    end(writer_thread)
     assert told == [42]
 
 
 def test_a_piece_of_work_that_fails_is_kept_in_mind_and_the_rest_is_still_written(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
     told: list[object] = []
 
     def fails() -> None:
         raise ValueError("a bug")
 
-    pen.later(fails)
-    pen.ask(fails, told.append)
-    pen.ask(lambda: "after", told.append)
-    end(pen)
+    writer_thread.later(fails)
+    writer_thread.ask(fails, told.append)
+    writer_thread.ask(lambda: "after", told.append)
+    end(writer_thread)
     assert told == [None, "after"]
-    assert isinstance(pen.failure, ValueError)
+    assert isinstance(writer_thread.failure, ValueError)
     session = Library(tmp_path).find("7f3a2b9c")
     assert session.end is not None, "the last line was written all the same"
 
 
-def test_whoever_is_told_and_stumbles_does_not_stop_the_pen(tmp_path: Path) -> None:
+def test_whoever_is_told_and_stumbles_does_not_stop_the_writer_thread(tmp_path: Path) -> None:
     """An event loop that was closed meanwhile, for instance."""
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
 
     def stumbles(_result: object) -> None:
         raise RuntimeError("the loop is closed")
 
-    pen.ask(lambda: 1, stumbles)
-    end(pen)
+    writer_thread.ask(lambda: 1, stumbles)
+    end(writer_thread)
     assert Library(tmp_path).find("7f3a2b9c").end is not None
 
 
 def test_steps_are_numbered_once_each_from_one_also_by_many_threads(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
     numbers: list[int] = []
     threads = [
-        threading.Thread(target=lambda: numbers.extend(pen.next_index() for _ in range(100)))
+        threading.Thread(target=lambda: numbers.extend(writer_thread.next_index() for _ in range(100)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -98,40 +100,40 @@ def test_steps_are_numbered_once_each_from_one_also_by_many_threads(tmp_path: Pa
     for thread in threads:
         thread.join(PATIENCE)
     assert sorted(numbers) == list(range(1, 401))
-    end(pen)
+    end(writer_thread)
 
 
 def test_streams_are_kept_apart_and_one_that_stayed_silent_is_known_to_have_been_there(
     tmp_path: Path,
 ) -> None:
-    pen = pen_of(tmp_path)
-    outputs = Outputs(pen, Redactor(Secrets.from_environment({})))
+    writer_thread = thread_of(tmp_path)
+    outputs = Outputs(writer_thread, Redactor(Secrets.from_environment({})))
     outputs.tee("stdout", b"one ")
     outputs.tee("stdin", b"typed")
     outputs.tee("stdout", b"two")
     outputs.finish()
-    end(pen)
+    end(writer_thread)
     assert stored(tmp_path, "stdout") == b"one two"
     assert stored(tmp_path, "stdin") == b"typed"
     assert stored(tmp_path, "stderr") == b""
 
 
 def test_a_stdin_that_was_never_there_is_told_from_an_empty_one(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
-    Outputs(pen, Redactor(Secrets.from_environment({}))).finish()
-    end(pen)
+    writer_thread = thread_of(tmp_path)
+    Outputs(writer_thread, Redactor(Secrets.from_environment({}))).finish()
+    end(writer_thread)
     assert stored(tmp_path, "stdin") is None
 
 
 def test_a_secret_printed_in_two_halves_is_not_stored(tmp_path: Path) -> None:
     secret = b"sk-live-9f8e7d6c5b4a39281706abcdef"
-    pen = pen_of(tmp_path)
+    writer_thread = thread_of(tmp_path)
     redactor = Redactor(Secrets.from_environment({"OPENAI_API_KEY": secret.decode()}))
-    outputs = Outputs(pen, redactor)
+    outputs = Outputs(writer_thread, redactor)
     outputs.tee("stdout", b"key=" + secret[:11])
     outputs.tee("stdout", secret[11:] + b"!\n")
     outputs.finish()
-    end(pen)
+    end(writer_thread)
     kept = stored(tmp_path, "stdout")
     assert kept is not None and kept.startswith(b"key=") and kept.endswith(b"!\n")
     assert secret not in kept and secret[:11] not in kept and secret[11:] not in kept
@@ -140,18 +142,20 @@ def test_a_secret_printed_in_two_halves_is_not_stored(tmp_path: Path) -> None:
 
 def test_what_was_held_back_at_the_end_is_not_lost(tmp_path: Path) -> None:
     """The beginning of a secret that never came is ordinary output."""
-    pen = pen_of(tmp_path)
-    outputs = Outputs(pen, Redactor(Secrets.from_environment({"OPENAI_API_KEY": "sk-live-9f8e7d6c5b4a3928"})))
+    writer_thread = thread_of(tmp_path)
+    outputs = Outputs(
+        writer_thread, Redactor(Secrets.from_environment({"OPENAI_API_KEY": "sk-live-9f8e7d6c5b4a3928"}))
+    )
     outputs.tee("stdout", b"prefix sk-live-9f8e")
     outputs.finish()
     outputs.finish()
-    end(pen)
+    end(writer_thread)
     assert stored(tmp_path, "stdout") == b"prefix sk-live-9f8e"
 
 
 def test_what_two_streams_say_at_the_same_time_is_not_mixed(tmp_path: Path) -> None:
-    pen = pen_of(tmp_path)
-    outputs = Outputs(pen, Redactor(Secrets.from_environment({})))
+    writer_thread = thread_of(tmp_path)
+    outputs = Outputs(writer_thread, Redactor(Secrets.from_environment({})))
 
     def speak(name: str) -> None:
         for _ in range(300):
@@ -163,6 +167,6 @@ def test_what_two_streams_say_at_the_same_time_is_not_mixed(tmp_path: Path) -> N
     for thread in threads:
         thread.join(PATIENCE)
     outputs.finish()
-    end(pen)
+    end(writer_thread)
     assert stored(tmp_path, "stdout") == b"stdout" * 3000
     assert stored(tmp_path, "stderr") == b"stderr" * 3000

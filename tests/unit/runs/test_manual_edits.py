@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import CannotEdit
-from rewind.runs.fork.manual_edits import AsSent, ByHand, filled
+from rewind.runs.fork.manual_edits import ManualEdit, SentBody, filled
 from support.exchanges import request_of
 
 HIDDEN = "REDACTEDxxxx"
@@ -19,7 +19,7 @@ def body(system: str, *texts: str, **more: Any) -> dict[str, Any]:
 
 
 def test_what_is_left_alone_may_hold_a_secret_also_where_a_message_is_added() -> None:
-    by_hand = ByHand(body(f"Use {HIDDEN}.", "a"), body(f"Use {HIDDEN}.", "a", "b"))
+    by_hand = ManualEdit(body(f"Use {HIDDEN}.", "a"), body(f"Use {HIDDEN}.", "a", "b"))
     by_hand.check()
     sent = by_hand.apply(request_of(body(f"Use {SECRET}.", "a")))
     assert json.loads(sent.body) == body(f"Use {SECRET}.", "a", "b")
@@ -27,17 +27,17 @@ def test_what_is_left_alone_may_hold_a_secret_also_where_a_message_is_added() ->
 
 def test_what_is_changed_may_not() -> None:
     with pytest.raises(CannotEdit, match="holds a secret that is not kept"):
-        ByHand(body(f"Use {HIDDEN}.", "a"), body(f"Do use {HIDDEN}.", "a")).check()
+        ManualEdit(body(f"Use {HIDDEN}.", "a"), body(f"Do use {HIDDEN}.", "a")).check()
 
 
 def test_a_body_that_went_out_goes_out_again_with_the_agents_secrets() -> None:
-    again = AsSent(body(f"Use {HIDDEN}.", "by hand", temperature=0))
+    again = SentBody(body(f"Use {HIDDEN}.", "by hand", temperature=0))
     sent = again.apply(request_of(body(f"Use {SECRET}.", "a")))
     assert json.loads(sent.body) == body(f"Use {SECRET}.", "by hand", temperature=0)
 
 
 def test_a_secret_that_was_written_by_hand_is_not_taken_for_the_agents_words() -> None:
-    again = AsSent(body(f"You are {HIDDEN}.", "a"))
+    again = SentBody(body(f"You are {HIDDEN}.", "a"))
     for live in ("You are a clerk.", "You are a good clerk."):
         with pytest.raises(CannotEdit, match="Nothing was sent"):
             again.apply(request_of(body(live, "a")))

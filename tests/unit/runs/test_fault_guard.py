@@ -14,7 +14,7 @@ from rewind.playback.decision import Decision, Forward, Serve
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.fault_guard import Shield
+from rewind.runs.fault_guard import FaultGuard
 from rewind.runs.junction import Junction
 
 HEAD = ResponseHead(status=200, reason="OK", headers=())
@@ -64,7 +64,7 @@ class Fragile:
     def missed(self, reason: str) -> None: ...
 
 
-def whole_exchange(shield: Shield) -> Verdict:
+def whole_exchange(shield: FaultGuard) -> Verdict:
     verdict = shield.arrived(b"{}")
     shield.answer_began(HEAD)
     shield.answer_piece(b"a", ends_chunk=True)
@@ -78,7 +78,7 @@ def whole_exchange(shield: Shield) -> Verdict:
 def test_an_exchange_goes_on_unrecorded_whatever_fails_and_the_run_says_so_once(moment: str) -> None:
     remarks: list[tuple[str, str]] = []
     fragile = Fragile(moment)
-    verdict = whole_exchange(Shield(fragile, lambda *remark: remarks.append(remark)))
+    verdict = whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark)))
     assert isinstance(verdict, Pass)
     assert fragile.heard[-1] == moment, "after its failure it is not asked again"
     assert len(remarks) == 1
@@ -90,7 +90,7 @@ def test_an_exchange_that_does_not_fail_is_not_changed() -> None:
     remarks: list[tuple[str, str]] = []
     denial = Deny(status=424, reason="", headers=(), body=b"")
     fragile = Fragile("never", denial)
-    assert whole_exchange(Shield(fragile, lambda *remark: remarks.append(remark))) is denial
+    assert whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark))) is denial
     assert fragile.heard == [
         "arrived",
         "answer_began",
@@ -108,7 +108,7 @@ def test_being_cancelled_is_not_taken_for_a_bug() -> None:
             raise asyncio.CancelledError
 
     remarks: list[tuple[str, str]] = []
-    shield = Shield(Cancelled("never"), lambda *remark: remarks.append(remark))
+    shield = FaultGuard(Cancelled("never"), lambda *remark: remarks.append(remark))
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(shield.answer_ended(Ending.COMPLETE))
     assert remarks == []

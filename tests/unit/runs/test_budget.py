@@ -8,7 +8,7 @@ from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import NO_USAGE, Usage
 from rewind.pricing.prices import load_prices
-from rewind.runs.fork.budget import Purse
+from rewind.runs.fork.budget import Budget
 from support.exchanges import request_of
 
 PRICES = load_prices({"small": {"input": 10, "output": 100}})
@@ -38,41 +38,41 @@ def step(
 
 
 def test_calls_go_out_until_the_money_is_spent() -> None:
-    purse = Purse(1.0, PRICES)
-    purse.check(question())
-    purse.pay(step(usage=Usage(input=50_000, output=0)))
-    assert (purse.spent, purse.left) == (0.5, 0.5)
-    purse.check(question())
-    purse.pay(step(usage=Usage(input=60_000, output=0)))
+    budget = Budget(1.0, PRICES)
+    budget.check(question())
+    budget.pay(step(usage=Usage(input=50_000, output=0)))
+    assert (budget.spent, budget.left) == (0.5, 0.5)
+    budget.check(question())
+    budget.pay(step(usage=Usage(input=60_000, output=0)))
     with pytest.raises(UsageError, match=r"the limit of \$1 is reached: \$1.1 is spent"):
-        purse.check(question())
-    purse.check(request_of(b"", host="tools.example", target="/x", method="GET"))
+        budget.check(question())
+    budget.check(request_of(b"", host="tools.example", target="/x", method="GET"))
 
 
 def test_a_model_without_a_price_is_not_asked() -> None:
     with pytest.raises(UsageError, match="the price of stranger is not known"):
-        Purse(1.0, PRICES).check(question("stranger"))
+        Budget(1.0, PRICES).check(question("stranger"))
 
 
 def test_after_a_call_whose_cost_is_unknown_nothing_more_is_asked() -> None:
-    purse = Purse(1.0, PRICES)
-    purse.pay(step(status=500))
-    purse.pay(step(kind=StepKind.HTTP_CALL))
-    purse.check(question())
-    purse.pay(step(usage=NO_USAGE))
+    budget = Budget(1.0, PRICES)
+    budget.pay(step(status=500))
+    budget.pay(step(kind=StepKind.HTTP_CALL))
+    budget.check(question())
+    budget.pay(step(usage=NO_USAGE))
     with pytest.raises(UsageError, match="what step 4 cost is not known"):
-        purse.check(question())
+        budget.check(question())
 
 
 def test_models_are_looked_up_before_anything_runs() -> None:
-    purse = Purse(1.0, PRICES)
-    purse.check_models([(step(), "small")])
-    assert purse.unknown_model([(step(), "small"), (step(), None)]) == "the model at api.openai.com"
+    budget = Budget(1.0, PRICES)
+    budget.check_models([(step(), "small")])
+    assert budget.unknown_model([(step(), "small"), (step(), None)]) == "the model at api.openai.com"
     with pytest.raises(UsageError, match=r"The price of stranger at api\.openai\.com is not known"):
-        purse.check_models([(step(), "small"), (step(), "stranger")])
+        budget.check_models([(step(), "small"), (step(), "stranger")])
 
 
 def test_an_embedding_has_a_price_although_it_writes_nothing() -> None:
-    purse = Purse(1.0, PRICES)
-    purse.check(request_of({"model": "text-embedding-3-small", "input": "a"}, target="/v1/embeddings"))
-    assert purse.unknown_model([(step("text-embedding-3-small"), "text-embedding-3-small")]) is None
+    budget = Budget(1.0, PRICES)
+    budget.check(request_of({"model": "text-embedding-3-small", "input": "a"}, target="/v1/embeddings"))
+    assert budget.unknown_model([(step("text-embedding-3-small"), "text-embedding-3-small")]) is None

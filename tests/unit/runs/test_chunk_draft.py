@@ -1,11 +1,11 @@
 """An answer while it comes: reads become the chunks that replay will send."""
 
 from rewind.model.http import Chunk
-from rewind.runs.answer_chunks import Draft
+from rewind.runs.answer_recording import ChunkDraft
 
 
 def test_each_read_of_a_counted_body_is_a_chunk() -> None:
-    draft = Draft()
+    draft = ChunkDraft()
     draft.piece(10, 3, ends_chunk=True)
     draft.piece(25, 4, ends_chunk=True)
     assert draft.finish(30) == (Chunk(10, 3), Chunk(25, 4))
@@ -13,7 +13,7 @@ def test_each_read_of_a_counted_body_is_a_chunk() -> None:
 
 
 def test_a_transfer_chunk_that_came_in_pieces_is_one_chunk_at_the_time_of_its_end() -> None:
-    draft = Draft()
+    draft = ChunkDraft()
     draft.piece(10, 3, ends_chunk=False)
     draft.piece(20, 4, ends_chunk=False)
     draft.piece(30, 0, ends_chunk=True)
@@ -22,7 +22,7 @@ def test_a_transfer_chunk_that_came_in_pieces_is_one_chunk_at_the_time_of_its_en
 
 
 def test_a_chunk_that_broke_off_counts_as_far_as_it_came() -> None:
-    draft = Draft()
+    draft = ChunkDraft()
     draft.piece(10, 3, ends_chunk=True)
     draft.piece(20, 4, ends_chunk=False)
     assert draft.finish(50) == (Chunk(10, 3), Chunk(50, 4))
@@ -30,7 +30,7 @@ def test_a_chunk_that_broke_off_counts_as_far_as_it_came() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    draft = Draft()
+    draft = ChunkDraft()
     draft.piece(10, 0, ends_chunk=True)
     assert draft.finish(20) == ()
     assert (draft.size, draft.first_at) == (0, None)
