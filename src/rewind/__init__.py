@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
+    from rewind.formats.trace.replay import Replayed
     from rewind.reading.messages import Messages
     from rewind.sdk.current_session import note
     from rewind.sdk.run import Run
     from rewind.sdk.session import session
     from rewind.sdk.tool import tool
     from rewind.trace.recorder import Trace
-    from rewind.trace.replaying import Replayed
 
 __all__ = [
     "ReplayMiss",
@@ -96,11 +96,11 @@ def replay(
         return messages(name, upto=n, as_=as_)
     if name.endswith((".rw", ".rw.zst")):
         return messages(name, upto=n, as_=as_)
-    from rewind.trace.replaying import replay_trace
+    from rewind.formats.trace.replay import replay_trace
 
     told, conversation = replay_trace(name, n, run)
     if as_ is None or as_ == told.api:
         return told
-    from rewind.store.traces_retelling import retold_as
+    from rewind.formats.trace.translate import retold_as
 
     return retold_as(told, conversation, as_)

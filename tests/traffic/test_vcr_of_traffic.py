@@ -19,12 +19,13 @@ from rewind.formats.vcr import read_vcr
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
+from rewind.model.session import Portable
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.reading.adopt import Origin, adopted
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 from rewind.wire.encoding import decode
 from support.imported import playing, taken_in
 from support.lab import Lab

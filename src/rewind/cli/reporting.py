@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.progress import progress
 from rewind.conversation.outline import outline_of
+from rewind.formats.trace.session import is_from_a_trace
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.safe import safe
-from rewind.store.traces import is_from_a_trace
 from rewind.text import dollars
 from rewind.views.report import Report, report
 

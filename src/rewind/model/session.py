@@ -1,6 +1,7 @@
 """A session: one run of an agent."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -143,3 +144,15 @@ class Recording:
     """What could not be read, named; empty when all is well."""
     surroundings: Surroundings | None = None
     """``None`` when the journal has none: a run that was over at once, or a folder with nothing to tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portable:
+    """A session outside the store, read whole from one file: its recording, and its bytes by name."""
+
+    recording: Recording
+    blobs: Mapping[BlobId, bytes]
+
+    @property
+    def session(self) -> Session:
+        return self.recording.session

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Step
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 from rewind.version import __version__
 
 Blob = Callable[[BlobId], bytes]

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.errors import BadCassette
+from rewind.model.session import Portable
 from rewind.pytest_plugin import saying
 from rewind.pytest_plugin.marks import Wish
 from rewind.pytest_plugin.options import Act, Mode
-from rewind.store.portable import Portable
 from rewind.store.session_files import open_file
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rewind.errors import EnvironmentProblem
 from rewind.gateway.options import UpstreamOptions
 from rewind.inprocess.run import InProcessOptions, InProcessResult
+from rewind.model.session import Portable
 from rewind.model.step import StepKind
 from rewind.pytest_plugin import failed_run as failing
 from rewind.pytest_plugin import saying
@@ -34,7 +35,7 @@ from rewind.pytest_plugin.usage import Figures
 from rewind.pytest_plugin.variables import Variables
 from rewind.runs.imported_command import remembered_endpoints, remembered_key_variables
 from rewind.runs.rerun import DUMMY_KEY
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 from rewind.store.session_files import open_file
 from rewind.text import plural
 

@@ -15,7 +15,7 @@ from rewind.formats.exchanges import Foreign, ForeignExchange, sound_moment
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, without_headers
 from rewind.model.ids import BlobId, SessionId, blob_id
-from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Step, StepResponse
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
@@ -24,7 +24,6 @@ from rewind.runs.answer_recording import AnswerRecorder
 from rewind.runs.step_summary import StepSummary
 from rewind.runs.tally import Tally
 from rewind.store.journal.writer import folder_name
-from rewind.store.portable import Portable
 from rewind.version import __version__
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC).timestamp()

@@ -10,15 +10,14 @@ from pathlib import Path
 from rewind.errors import BadCassette
 from rewind.formats.exchanges import Foreign
 from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, kind_of
+from rewind.formats.trace.session import DIGEST_TAG, kept_as, read_trace_state, remarks_of
 from rewind.model.ids import SessionId
-from rewind.model.session import Session
+from rewind.model.session import Portable, Session
 from rewind.reading.adopt import Origin, adopted
 from rewind.store.cassette.cassette import read_cassette_file
 from rewind.store.files import reason
 from rewind.store.imported_sessions import keep
 from rewind.store.library import Library
-from rewind.store.portable import Portable
-from rewind.store.traces import DIGEST_TAG, kept_as, read_trace_state, remarks_of
 
 FILE_LIMIT = 256 * 1024 * 1024
 """Other tools' files are read whole."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rewind.errors import UsageError
+from rewind.formats.trace.session import SOURCE, is_from_a_trace
 from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
 from rewind.redaction.names import variable_kind
 from rewind.store.session_files import TRACE_ENDING
-from rewind.store.traces import SOURCE, is_from_a_trace
 
 _SHOWN = 300
 

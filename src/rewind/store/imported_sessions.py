@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.ids import SessionId
-from rewind.model.session import Recording
+from rewind.model.session import Portable, Recording
 from rewind.model.step import Step
 from rewind.store.catalog.totals import Totals
 from rewind.store.files import make_private_folder, prepare_home, reason
 from rewind.store.journal.format import Fields, end_fields, request_fields, response_fields, session_fields
 from rewind.store.journal.writer import STREAMS, SessionWriter
 from rewind.store.library import Library
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

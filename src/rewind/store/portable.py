@@ -1,26 +1,12 @@
-"""A session outside the store, read whole from one file: its recording, and its bytes by name."""
+"""A session from a file, behind the same methods as one of the store."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 
 from rewind.errors import BadCassette
 from rewind.model.ids import BlobId
-from rewind.model.session import Recording, Session
+from rewind.model.session import Portable, Recording
 from rewind.model.step import NO_BYTES
 from rewind.store.journal.writer import Stream
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Portable:
-    """What a cassette or a trace holds, checked."""
-
-    recording: Recording
-    blobs: Mapping[BlobId, bytes]
-
-    @property
-    def session(self) -> Session:
-        return self.recording.session
 
 
 class PortableReader:

@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from rewind.errors import BadCassette
+from rewind.model.session import Portable
 from rewind.store.files import reason
-from rewind.store.portable import Portable
 
 CASSETTE_ENDINGS = (".rw", ".rw.zst")
 TRACE_ENDING = ".jsonl"
@@ -34,7 +34,7 @@ def open_file(path: str) -> Portable:
 @lru_cache(maxsize=4)
 def _opened(path: str, _state: tuple[int, ...]) -> Portable:
     if path.endswith(TRACE_ENDING):
-        from rewind.store.traces import read_trace_file  # both lazily: most commands open no file
+        from rewind.formats.trace.session import read_trace_file  # both lazily: most commands open no file
 
         return read_trace_file(Path(path))
     from rewind.store.cassette.cassette import read_cassette_file

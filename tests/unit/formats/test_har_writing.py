@@ -11,9 +11,10 @@ from rewind.formats.har import read_har, write_har
 from rewind.formats.websocket_messages import Message, frame_log
 from rewind.model.http import HttpResponse, ResponseHead
 from rewind.model.ids import SessionId
+from rewind.model.session import Portable
 from rewind.model.step import Ending
 from rewind.reading.adopt import Origin, adopted
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 from support.exchanges import answer_with, request_of
 
 BYTES = bytes(range(256))

@@ -5,10 +5,9 @@ import json
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId, blob_id
-from rewind.model.session import Recording, Session, SessionStart, Status
+from rewind.model.session import Portable, Recording, Session, SessionStart, Status
 from rewind.model.step import Ending, Step, StepKind, StepRequest, StepResponse
 from rewind.pytest_plugin.cassette_update import Reel, extended, live_steps, of_the_test
-from rewind.store.portable import Portable
 
 
 def step(

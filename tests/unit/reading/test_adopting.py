@@ -7,9 +7,10 @@ from dataclasses import replace
 from rewind.formats.exchanges import Foreign, ForeignExchange
 from rewind.model.http import Headers, HttpResponse
 from rewind.model.ids import SessionId
+from rewind.model.session import Portable
 from rewind.model.step import Ending, StepKind
 from rewind.reading.adopt import UNDATED, Origin, adopted
-from rewind.store.portable import Portable, PortableReader
+from rewind.store.portable import PortableReader
 from rewind.wire.encoding import decode
 from support.exchanges import answer_with, request_of, stream_of
 

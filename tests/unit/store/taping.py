@@ -8,11 +8,10 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, ResponseHead
 from rewind.model.ids import BlobId, blob_id
-from rewind.model.session import Recording, Session, SessionEnd
+from rewind.model.session import Portable, Recording, Session, SessionEnd
 from rewind.model.step import Step
 from rewind.store.cassette.cassette import read_cassette, write_cassette
 from rewind.store.journal.reader import status_of
-from rewind.store.portable import Portable
 from unit.store.making import request, response, start
 
 JSON_HEADERS: Headers = (("Content-Type", "application/json"),)

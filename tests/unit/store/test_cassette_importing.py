@@ -11,12 +11,11 @@ import pytest
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.ids import BlobId, blob_id
-from rewind.model.session import Status
+from rewind.model.session import Portable, Status
 from rewind.store.cassette.cassette import read_cassette, write_cassette
 from rewind.store.files import GrowingFile
 from rewind.store.imported_sessions import Kept, keep
 from rewind.store.library import Library
-from rewind.store.portable import Portable
 from unit.store.making import GrowingAgent, record, start
 from unit.store.taping import Taped, ended, taped
 from unit.store.test_cassette import PAIRS, rich

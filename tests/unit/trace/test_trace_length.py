@@ -15,13 +15,13 @@ from traced import ASKS, IDS, MODELS, SAYS
 
 from rewind import Trace, replay
 from rewind.conversation.sketch import sketch_of
+from rewind.formats.trace.lines import read_trace
+from rewind.formats.trace.reconstruct import told_by
+from rewind.formats.trace.session import read_trace_file
 from rewind.model.http import HttpRequest
+from rewind.model.session import Portable
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
-from rewind.store.portable import Portable
-from rewind.store.traces import read_trace_file
-from rewind.trace.lines import read_trace
-from rewind.trace.story import told_by
 
 Row = tuple[str, dict[str, Any]]
 
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def only_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a trace that is long already: no call is read whole that goes on from another."""
-    monkeypatch.setattr("rewind.store.traces_talks._AGAIN", 0)
+    monkeypatch.setattr("rewind.formats.trace.calls._AGAIN", 0)
 
 
 def write(path: Path, rows: Iterator[Row]) -> Path:
@@ -187,7 +187,7 @@ def test_no_shape_of_fields_is_told_otherwise(
     path = tmp_path_factory.mktemp("rows") / "t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rewind.store.traces_talks._AGAIN", 0)
+        patch.setattr("rewind.formats.trace.calls._AGAIN", 0)
         same_as_read_whole(read_trace_file(path))
 
 
@@ -219,7 +219,7 @@ def test_a_line_of_too_many_values_is_not_read_but_signs_in_texts_are_none(path:
 
 
 def test_lines_after_too_many_values_in_all_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewind.trace.lines.MOST_VALUES_IN_ALL", 30)
+    monkeypatch.setattr("rewind.formats.trace.lines.MOST_VALUES_IN_ALL", 30)
     path.write_text('{"kind":"note","ts":1,"run":"r"}\n' * 12)
     recording = read_trace_file(path).recording
     assert len(recording.steps) == 10
@@ -229,7 +229,7 @@ def test_lines_after_too_many_values_in_all_are_named(path: Path, monkeypatch: p
 def test_what_was_asked_before_many_forks_is_left_out_and_told(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewind.trace.story._INHERITED", 5)
+    monkeypatch.setattr("rewind.formats.trace.reconstruct._INHERITED", 5)
     rows: list[Row] = [("user", {"text": "one"}), ("user", {"text": "two"})]
     rows += [("llm_call", {"pid": n, "content": "hi"}) for n in (1, 2, 3)]
     write(path, iter(rows))
@@ -241,7 +241,7 @@ def test_what_was_asked_before_many_forks_is_left_out_and_told(
 
 
 def test_settings_beyond_a_limit_are_left_out_and_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewind.trace.story._SETTINGS", 2)
+    monkeypatch.setattr("rewind.formats.trace.reconstruct._SETTINGS", 2)
     start = {"request": {"a": 1, "b": 2, "c": 3}}
     write(path, iter([("start", start), ("llm_call", {"content": "hi"})]))
     portable = read_trace_file(path)
@@ -255,8 +255,8 @@ def test_settings_beyond_a_limit_are_left_out_and_told(path: Path, monkeypatch: 
 def test_long_settings_are_not_repeated_in_a_trace_that_is_too_long(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewind.store.traces_forms.LONGEST_RUN", 0)
-    monkeypatch.setattr("rewind.store.traces_forms._SHORT", 100)
+    monkeypatch.setattr("rewind.formats.trace.exchanges.LONGEST_RUN", 0)
+    monkeypatch.setattr("rewind.formats.trace.exchanges._SHORT", 100)
     rows: list[Row] = [("start", {"model": "m", "system": "s" * 200, "prompt": "go"})]
     write(path, iter([*rows, ("llm_call", {"content": "hi"})]))
     portable = read_trace_file(path)

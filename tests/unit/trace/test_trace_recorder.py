@@ -480,7 +480,7 @@ def test_a_trace_may_go_to_a_pipe(tmp_path: Path) -> None:
 def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None:
     script = (
         "import sys; before = set(sys.modules); import rewind; rewind.Trace; rewind.replay;"
-        "import rewind.trace.replaying, json;"
+        "import rewind.formats.trace.replay, json;"
         "print(json.dumps(sorted({name.partition('.')[0] for name in set(sys.modules) - before})));"
         "print(json.dumps(sorted(name for name in sys.modules if name.startswith('rewind'))))"
     )

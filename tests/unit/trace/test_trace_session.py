@@ -15,13 +15,12 @@ from rewind import Trace, replay
 from rewind.cli.main import run
 from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
-from rewind.model.session import Status
+from rewind.formats.trace.session import is_from_a_trace, read_trace_file
+from rewind.model.session import Portable, Status
 from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import keep
 from rewind.store.journal.format import request_fields, response_fields
 from rewind.store.library import Library
-from rewind.store.portable import Portable
-from rewind.store.traces import is_from_a_trace, read_trace_file
 
 APIS = list(MODELS)
 
@@ -272,14 +271,14 @@ def test_too_large_and_too_deep_are_named(path: Path, monkeypatch: pytest.Monkey
     assert not read_trace_file(path).recording.damage
     path.write_text(good + '{"kind":"note","x":' + "9" * 5000 + "}\n")
     assert read_trace_file(path).recording.damage[0].startswith("line 2: no JSON")
-    monkeypatch.setattr("rewind.trace.lines.LONGEST_LINE", 100)
+    monkeypatch.setattr("rewind.formats.trace.lines.LONGEST_LINE", 100)
     path.write_text(good + '{"kind":"note","x":"' + "x" * 200 + '"}\n')
     assert read_trace_file(path).recording.damage == ("line 2: longer than 100 bytes",)
-    monkeypatch.setattr("rewind.trace.lines.MOST_LINES", 10)
+    monkeypatch.setattr("rewind.formats.trace.lines.MOST_LINES", 10)
     path.write_text(good * 20)
     with pytest.raises(BadCassette, match="more than 10 lines"):
         read_trace_file(path)
-    monkeypatch.setattr("rewind.trace.lines.LARGEST", 100)
+    monkeypatch.setattr("rewind.formats.trace.lines.LARGEST", 100)
     with pytest.raises(BadCassette, match="too large"):
         read_trace_file(path)
 
@@ -287,7 +286,7 @@ def test_too_large_and_too_deep_are_named(path: Path, monkeypatch: pytest.Monkey
 def test_a_conversation_too_long_to_repeat_is_told_without_its_past(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewind.store.traces_forms.LONGEST_RUN", 2000)
+    monkeypatch.setattr("rewind.formats.trace.exchanges.LONGEST_RUN", 2000)
     with Trace(path) as trace:
         for number in range(20):
             trace.step("llm_call", prompt=f"question {number} " + "x" * 100, content="ok")

@@ -12,9 +12,9 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.terminal import Span, Terminal, err, out
 from rewind.errors import BadCassette, ExitCode, RewindError, SessionNotFound, UsageError
+from rewind.formats.trace.session import is_from_a_trace
 from rewind.safe import safe_line
 from rewind.store.library import Library
-from rewind.store.traces import is_from_a_trace
 from rewind.text import plural
 from rewind.views import export as views
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.screens.fork import step_spans
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.formats.trace.session import is_from_a_trace
 from rewind.redaction.scan import Finding
-from rewind.store.traces import is_from_a_trace
 from rewind.text import plural
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.model.http import Headers, header
 from rewind.model.ids import BlobId
-from rewind.model.session import Recording, SessionEnd
+from rewind.model.session import Portable, Recording, SessionEnd
 from rewind.model.step import Step
 from rewind.store.cassette.checks import Fields
 from rewind.store.cassette.contents import Telling
@@ -33,7 +33,6 @@ from rewind.store.cassette.records import (
 )
 from rewind.store.cassette.sealing import MOST_TEXT, Manifest, packed, seal
 from rewind.store.journal.writer import STREAMS
-from rewind.store.portable import Portable
 
 __all__ = ["read_cassette", "read_cassette_file", "write_cassette", "write_cassette_file"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rewind.errors import BadCassette, UsageError
 from rewind.model.ids import BlobId
-from rewind.model.session import Recording, Session
+from rewind.model.session import Portable, Recording, Session
 from rewind.model.step import Step
 from rewind.store.cassette.checks import Fields, bad, count, fields_of
 from rewind.store.cassette.contents import MOST_OF_BODIES, Hearing, sizes_told
@@ -23,7 +23,6 @@ from rewind.store.cassette.references import References
 from rewind.store.cassette.sealing import Opened, unseal
 from rewind.store.journal.reader import status_of
 from rewind.store.journal.writer import STREAMS, folder_name
-from rewind.store.portable import Portable
 from rewind.wire.json_weight import value_weight
 
 _ROOM = 1024 * 1024

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
-from rewind.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
-from rewind.trace.apis.catalogue import APIS, likely_api, recognised, words_of
-from rewind.trace.events import Call, Event, Note, ToolRun
-from rewind.trace.fields import (
+from rewind.formats.trace.conversation import Conversation
+from rewind.formats.trace.events import Call, Event, Note, ToolRun
+from rewind.formats.trace.fields import (
     answer_in,
     asked_in,
     call_in,
@@ -27,9 +26,10 @@ from rewind.trace.fields import (
     usage_in,
     without_turns,
 )
-from rewind.trace.lines import Entry
-from rewind.trace.talk import Conversation
-from rewind.trace.waiting import Waiting
+from rewind.formats.trace.lines import Entry
+from rewind.formats.trace.waiting import Waiting
+from rewind.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
+from rewind.trace.apis.catalogue import APIS, likely_api, recognised, words_of
 
 _DEFAULT = "openai"
 _SETTINGS = 256

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from rewind.conversation.growing_sketch import Growing
 from rewind.conversation.sketch import Sketch, sketch_of
 from rewind.conversation.threads import Threads
+from rewind.formats.trace.bodies import Bodies
+from rewind.formats.trace.events import Call, Turns
+from rewind.formats.trace.exchanges import Exchange
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Part, Role
 from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
-from rewind.store.traces_bodies import Bodies
-from rewind.store.traces_forms import Exchange
 from rewind.trace.apis.base import Form, Turn
-from rewind.trace.events import Call, Turns
 
 _AGAIN = 128 * 1024
 """Bytes of calls that are read whole though they go on from one that was."""

@@ -15,22 +15,21 @@ from math import floor
 from pathlib import Path
 
 from rewind.conversation.sketch import said_of
+from rewind.formats.trace.bodies import Bodies, Body
+from rewind.formats.trace.calls import Heard, Talks
+from rewind.formats.trace.events import Call, Event, ToolRun
+from rewind.formats.trace.exchanges import SCHEME, Exchange, exchange_of
+from rewind.formats.trace.fields import duration_in
+from rewind.formats.trace.lines import Entry, Lines, bytes_of, lines_of
+from rewind.formats.trace.reconstruct import told_by
 from rewind.match.call import understand
 from rewind.model.http import Chunk, HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepRequest, StepResponse
 from rewind.providers.shared.json_fields import start_of
 from rewind.providers.summary import short
-from rewind.store.portable import Portable
-from rewind.store.traces_bodies import Bodies, Body
-from rewind.store.traces_forms import SCHEME, Exchange, exchange_of
-from rewind.store.traces_talks import Heard, Talks
 from rewind.trace.blobs import Blobs
-from rewind.trace.events import Call, Event, ToolRun
-from rewind.trace.fields import duration_in
-from rewind.trace.lines import Entry, Lines, bytes_of, lines_of
-from rewind.trace.story import told_by
 from rewind.version import __version__
 
 _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)

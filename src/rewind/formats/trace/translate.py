@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from rewind.edit.transcript import SHAPES, written
 from rewind.errors import UsageError
+from rewind.formats.trace.bodies import Bodies
+from rewind.formats.trace.conversation import Conversation
+from rewind.formats.trace.exchanges import SCHEME
+from rewind.formats.trace.replay import Replayed
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.write import Pen, media_in
-from rewind.store.traces_bodies import Bodies
-from rewind.store.traces_forms import SCHEME
 from rewind.trace.apis.base import Asking
-from rewind.trace.replaying import Replayed
-from rewind.trace.talk import Conversation
 
 
 def retold_as(told: Replayed, conversation: Conversation, api: str) -> Replayed:

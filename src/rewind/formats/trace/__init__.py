@@ -1,0 +1,1 @@
+"""Traces that rewind.Trace wrote, read back as sessions."""
