@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.progress import progress
 from rewind.conversation.outline import outline_of
-from rewind.formats.trace.session import is_from_a_trace
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.safe import safe
@@ -48,7 +47,7 @@ def report_of(package: "Package", prices: Pricing, exporting: str) -> str:
                 findings=package.findings,
                 left_out=package.left_out,
                 exporting=exporting,
-                replayable=not is_from_a_trace(recording),
+                replayable=not recording.is_from_trace,
             )
         )
     )

@@ -9,6 +9,11 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.step import Step
 from rewind.model.surroundings import Surroundings
 
+TRACE_SCHEME = "trace"
+"""The URL scheme of calls that were put together from a trace: they never were on a wire."""
+TRACE_SOURCE = "rewind trace"
+"""The tag ``source`` of a session that was read from a trace."""
+
 
 class Status(StrEnum):
     """How a session stands."""
@@ -129,6 +134,11 @@ class Session:
         return self.file is not None or self.start.imported
 
     @property
+    def is_from_trace(self) -> bool:
+        """True if it was read from a trace, or imported from one."""
+        return self.start.imported and self.start.tags.get("source") == TRACE_SOURCE
+
+    @property
     def is_probe(self) -> bool:
         origin = self.start.forked_from
         return origin is not None and origin.probe
@@ -144,6 +154,16 @@ class Recording:
     """What could not be read, named; empty when all is well."""
     surroundings: Surroundings | None = None
     """``None`` when the journal has none: a run that was over at once, or a folder with nothing to tell."""
+
+    @property
+    def is_from_trace(self) -> bool:
+        """True if its steps were put together from a trace: there are no bytes that a replay could serve.
+
+        A cassette made of such a session keeps only the scheme.
+        """
+        return self.session.is_from_trace or any(
+            step.request.head.scheme == TRACE_SCHEME for step in self.steps
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rewind.errors import UsageError
-from rewind.formats.trace.session import SOURCE, is_from_a_trace
 from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
 from rewind.redaction.names import variable_kind
-from rewind.store.session_files import TRACE_ENDING
 
 _SHOWN = 300
 
@@ -24,7 +22,8 @@ def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: 
 
     ``invocation`` is what was asked for, as ``replay run.rw``; for the hint.
     """
-    _refuse_traces(session, invocation.partition(" ")[0])
+    if session.is_from_trace:
+        raise _no_wire(session, invocation.partition(" ")[0])
     if given:
         return given
     if not session.is_foreign:
@@ -43,13 +42,13 @@ def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: 
 
 def refuse_traces(recording: Recording, verb: str) -> None:
     """Raises UsageError for a session whose steps were written down by a program, and never were on a wire."""
-    if is_from_a_trace(recording):
+    if recording.is_from_trace:
         raise _no_wire(recording.session, verb)
 
 
 def command_hint(recording: Recording) -> str | None:
     """What a hint says behind a command that runs the agent again; ``None`` where nothing can be run again."""
-    if is_from_a_trace(recording):
+    if recording.is_from_trace:
         return None
     return " -- COMMAND" if recording.session.is_foreign else ""
 
@@ -98,12 +97,6 @@ def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | Non
         f"{session.ref} was recorded with {told}. That is not followed, as calls go live with your key; so steps that "
         f"went there may miss. If you trust the address, set it yourself: {setting} rewind …"
     )
-
-
-def _refuse_traces(session: Session, verb: str) -> None:
-    is_file = session.file is not None and session.file.endswith(TRACE_ENDING)
-    if is_file or (session.start.imported and session.start.tags.get("source") == SOURCE):
-        raise _no_wire(session, verb)
 
 
 def _no_wire(session: Session, verb: str) -> UsageError:

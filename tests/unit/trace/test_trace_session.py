@@ -15,7 +15,7 @@ from rewind import Trace, replay
 from rewind.cli.main import run
 from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
-from rewind.formats.trace.session import is_from_a_trace, read_trace_file
+from rewind.formats.trace.session import read_trace_file
 from rewind.model.session import Portable, Status
 from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import keep
@@ -443,7 +443,7 @@ def test_a_trace_that_is_imported_looks_the_same_afterwards(path: Path, tmp_path
         assert [written(step) for step in kept.steps] == [written(step) for step in portable.recording.steps]
         for step in kept.steps:
             assert reader.blob(step.request.body) == portable.blobs[step.request.body]
-    assert is_from_a_trace(kept) and not kept.damage
+    assert kept.is_from_trace and not kept.damage
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -12,7 +12,6 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.screens.terminal import Span, Terminal, err, out
 from rewind.errors import BadCassette, ExitCode, RewindError, SessionNotFound, UsageError
-from rewind.formats.trace.session import is_from_a_trace
 from rewind.safe import safe_line
 from rewind.store.library import Library
 from rewind.text import plural
@@ -149,5 +148,5 @@ def _show(terminal: Terminal, rows: "list[tuple[str, Imported | str]]", home: Pa
         session = taken[-1][1].session_id
         library = Library(home)
         with library.open(library.find(session)) as reader:
-            again = "messages {}" if is_from_a_trace(reader.recording()) else "replay {} -- COMMAND"
+            again = "messages {}" if reader.recording().is_from_trace else "replay {} -- COMMAND"
         err().line(Span(f"→ rewind inspect {session} · rewind {again.format(session)}", "dim"))

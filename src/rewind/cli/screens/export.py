@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.screens.fork import step_spans
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.formats.trace.session import is_from_a_trace
 from rewind.redaction.scan import Finding
 from rewind.text import plural
 
@@ -88,7 +87,7 @@ def print_exported(
     print_report(terminal, package, asked, file)
     if form == "cassette" and file != "stdout":
         name = shlex.quote(file)
-        first = "inspect {}" if is_from_a_trace(package.recording) else "replay {} -- COMMAND"
+        first = "inspect {}" if package.recording.is_from_trace else "replay {} -- COMMAND"
         terminal.line(Span(f"→ rewind {first.format(name)} · rewind import {name}", "dim"))
 
 
@@ -121,7 +120,7 @@ def print_report(terminal: Terminal, package: "Package", asked: Asked, file: str
                 "yellow",
             )
         )
-    replayable = not is_from_a_trace(package.recording)
+    replayable = not package.recording.is_from_trace
     if removed.misses and replayable:
         terminal.line(
             Span(

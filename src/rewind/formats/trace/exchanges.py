@@ -10,6 +10,7 @@ from rewind.formats.trace.events import Call, Event, Note, ToolRun, Turns
 from rewind.formats.trace.fields import counts_in, error_in, final_text
 from rewind.formats.trace.lines import Entry
 from rewind.model.http import RequestHead, ResponseHead
+from rewind.model.session import TRACE_SCHEME
 from rewind.model.step import StepKind
 from rewind.providers import notes, tools
 from rewind.providers.shared.json_fields import start_of
@@ -17,8 +18,6 @@ from rewind.trace.apis.base import Form, only, text_of
 
 _SHORT = 16 * 1024
 """Bytes of settings and system prompt that are repeated in every call of a trace that is too long to repeat all."""
-SCHEME = "trace"
-"""Of requests that were put together from a trace; tools and notes have their own, as those of the SDK."""
 _JSON = (("content-type", "application/json"),)
 _OURS = ("pid", "cut", "blob_ref")
 """Fields that the recorder adds itself."""
@@ -149,6 +148,6 @@ def _words(entry: Entry) -> str:
     return told if entry.kind == "note" else f"{entry.kind}: {told}"
 
 
-def _head(method: str, target: str, entry: Entry, *, scheme: str = SCHEME) -> RequestHead:
+def _head(method: str, target: str, entry: Entry, *, scheme: str = TRACE_SCHEME) -> RequestHead:
     headers = (*_JSON, ("x-trace-line", str(entry.number)))
     return RequestHead(method=method, scheme=scheme, host="", port=0, target=target, headers=headers)

@@ -18,14 +18,14 @@ from rewind.conversation.sketch import said_of
 from rewind.formats.trace.bodies import Bodies, Body
 from rewind.formats.trace.calls import Heard, Talks
 from rewind.formats.trace.events import Call, Event, ToolRun
-from rewind.formats.trace.exchanges import SCHEME, Exchange, exchange_of
+from rewind.formats.trace.exchanges import Exchange, exchange_of
 from rewind.formats.trace.fields import duration_in
 from rewind.formats.trace.lines import Entry, Lines, bytes_of, lines_of
 from rewind.formats.trace.reconstruct import told_by
 from rewind.match.call import understand
 from rewind.model.http import Chunk, HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import TRACE_SOURCE, Portable, Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepRequest, StepResponse
 from rewind.providers.shared.json_fields import start_of
 from rewind.providers.summary import short
@@ -33,8 +33,6 @@ from rewind.trace.blobs import Blobs
 from rewind.version import __version__
 
 _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
-SOURCE = "rewind trace"
-"""In the tag ``source``, as imports from other tools have it."""
 DIGEST_TAG = "source_sha256"
 """The tag that tells which file an imported session came from: the first digits of its hash."""
 _DAMAGE_TAG = "damage"
@@ -95,14 +93,6 @@ def remarks_of(session: Session) -> tuple[str, ...]:
     return session.end.remarks if session.end is not None else (told,) if told else ()
 
 
-def is_from_a_trace(recording: Recording) -> bool:
-    """Whether its steps were put together from a trace, so that there are no bytes a replay could serve."""
-    start = recording.session.start
-    return (start.imported and start.tags.get("source") == SOURCE) or any(
-        step.request.head.scheme == SCHEME for step in recording.steps
-    )
-
-
 # ── the session ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -122,7 +112,10 @@ def _session(path: Path, lines: Lines) -> Session:
             cwd="",
             started=began,
             rewind_version=__version__,
-            tags={"source": SOURCE, **({"run": lines.run} if lines.run not in ("", session_id) else {})},
+            tags={
+                "source": TRACE_SOURCE,
+                **({"run": lines.run} if lines.run not in ("", session_id) else {}),
+            },
             imported=True,
         ),
         end=end,

@@ -6,9 +6,9 @@ from rewind.edit.transcript import SHAPES, written
 from rewind.errors import UsageError
 from rewind.formats.trace.bodies import Bodies
 from rewind.formats.trace.conversation import Conversation
-from rewind.formats.trace.exchanges import SCHEME
 from rewind.formats.trace.replay import Replayed
 from rewind.model.http import HttpRequest, RequestHead
+from rewind.model.session import TRACE_SCHEME
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.call_ids import tied
@@ -32,7 +32,7 @@ def retold_as(told: Replayed, conversation: Conversation, api: str) -> Replayed:
 
 def _request(conversation: Conversation) -> HttpRequest:
     form = conversation.api.form(Asking(model=conversation.model, system=conversation.system, tools=[]))
-    head = RequestHead(method="POST", scheme=SCHEME, host="", port=0, target=form.target, headers=())
+    head = RequestHead(method="POST", scheme=TRACE_SCHEME, host="", port=0, target=form.target, headers=())
     return HttpRequest(head=head, body=Bodies().request(form, conversation.give()).data())
 
 
