@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rewind.formats.trace.apis.base import Form, Turn
 from rewind.formats.trace.events import Turns
 from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
-from rewind.trace.apis.base import Form, Turn
 
 LONGEST_RUN = 1024 * 1024 * 1024
 """Bytes of all requests together, from which on a call is told without what was said before."""

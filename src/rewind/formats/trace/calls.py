@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from rewind.conversation.growing_sketch import Growing
 from rewind.conversation.sketch import Sketch, sketch_of
 from rewind.conversation.threads import Threads
+from rewind.formats.trace.apis.base import Form, Turn
 from rewind.formats.trace.bodies import Bodies
 from rewind.formats.trace.events import Call, Turns
 from rewind.formats.trace.exchanges import Exchange
@@ -18,7 +19,6 @@ from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Part, Role
 from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
-from rewind.trace.apis.base import Form, Turn
 
 _AGAIN = 128 * 1024
 """Bytes of calls that are read whole though they go on from one that was."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from rewind.formats.trace.apis.base import Api, Asking, Form, Result, Turn, Use, text_at
 from rewind.formats.trace.events import Turns
 from rewind.formats.trace.waiting import Waiting
-from rewind.trace.apis.base import Api, Asking, Form, Result, Turn, Use, text_at
 
 _SCALAR = str | int | float | bool | None
 

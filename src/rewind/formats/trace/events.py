@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from rewind.formats.trace.apis.base import Api, Form, Result, Said, Turn, Use
 from rewind.formats.trace.lines import Entry
-from rewind.trace.apis.base import Api, Form, Result, Said, Turn, Use
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
+from rewind.formats.trace.apis.base import Form, only, text_of
 from rewind.formats.trace.bodies import LONGEST_RUN, Bodies, Body
 from rewind.formats.trace.events import Call, Event, Note, ToolRun, Turns
 from rewind.formats.trace.fields import counts_in, error_in, final_text
@@ -14,7 +15,6 @@ from rewind.model.session import TRACE_SCHEME
 from rewind.model.step import StepKind
 from rewind.providers import notes, tools
 from rewind.providers.shared.json_fields import start_of
-from rewind.trace.apis.base import Form, only, text_of
 
 _SHORT = 16 * 1024
 """Bytes of settings and system prompt that are repeated in every call of a trace that is too long to repeat all."""

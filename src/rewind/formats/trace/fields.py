@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from rewind.formats.trace.apis.base import Result, Use, json_or_text, objects, text_at, text_of
+from rewind.formats.trace.apis.catalogue import recognised
 from rewind.formats.trace.lines import Entry
-from rewind.trace.apis.base import Result, Use, json_or_text, objects, text_at, text_of
-from rewind.trace.apis.catalogue import recognised
 
 _ANSWERS = (
     *("response", "resp", "completion", "message", "msg", "answer", "content", "output", "result", "text"),

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from rewind.formats.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
+from rewind.formats.trace.apis.catalogue import APIS, likely_api, recognised, words_of
 from rewind.formats.trace.conversation import Conversation
 from rewind.formats.trace.events import Call, Event, Note, ToolRun
 from rewind.formats.trace.fields import (
@@ -28,8 +30,6 @@ from rewind.formats.trace.fields import (
 )
 from rewind.formats.trace.lines import Entry
 from rewind.formats.trace.waiting import Waiting
-from rewind.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
-from rewind.trace.apis.catalogue import APIS, likely_api, recognised, words_of
 
 _DEFAULT = "openai"
 _SETTINGS = 256

@@ -4,11 +4,11 @@ import os
 from typing import Any
 
 from rewind.errors import UsageError
+from rewind.formats.trace.apis.base import Asking
+from rewind.formats.trace.apis.catalogue import APIS
 from rewind.formats.trace.conversation import Conversation
 from rewind.formats.trace.lines import read_trace
 from rewind.formats.trace.reconstruct import told_by
-from rewind.trace.apis.base import Asking
-from rewind.trace.apis.catalogue import APIS
 
 _OWN_PLACE = ("anthropic", "gemini")
 """APIs that take the system prompt beside the list."""

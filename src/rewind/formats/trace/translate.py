@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rewind.edit.transcript import SHAPES, written
 from rewind.errors import UsageError
+from rewind.formats.trace.apis.base import Asking
 from rewind.formats.trace.bodies import Bodies
 from rewind.formats.trace.conversation import Conversation
 from rewind.formats.trace.replay import Replayed
@@ -13,7 +14,6 @@ from rewind.providers.catalogue import identify
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.write import Pen, media_in
-from rewind.trace.apis.base import Asking
 
 
 def retold_as(told: Replayed, conversation: Conversation, api: str) -> Replayed:

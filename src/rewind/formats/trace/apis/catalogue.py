@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from rewind.trace.apis.anthropic import Anthropic
-from rewind.trace.apis.base import Api, Said, objects, text_at
-from rewind.trace.apis.chat import Chat
-from rewind.trace.apis.gemini import Gemini
-from rewind.trace.apis.responses import Responses
+from rewind.formats.trace.apis.anthropic import Anthropic
+from rewind.formats.trace.apis.base import Api, Said, objects, text_at
+from rewind.formats.trace.apis.chat import Chat
+from rewind.formats.trace.apis.gemini import Gemini
+from rewind.formats.trace.apis.responses import Responses
 
 APIS: dict[str, Api] = {api.name: api for api in (Chat(), Responses(), Anthropic(), Gemini())}
 """In the order in which they are asked."""

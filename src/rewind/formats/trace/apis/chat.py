@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rewind.trace.apis.base import (
+from rewind.formats.trace.apis.base import (
     Asking,
     Counts,
     Form,

@@ -3,7 +3,19 @@
 import re
 from typing import Any
 
-from rewind.trace.apis.base import Asking, Counts, Form, Result, Said, Turn, Use, objects, only, text_at, told
+from rewind.formats.trace.apis.base import (
+    Asking,
+    Counts,
+    Form,
+    Result,
+    Said,
+    Turn,
+    Use,
+    objects,
+    only,
+    text_at,
+    told,
+)
 
 _PARTS = frozenset(
     {
