@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import MatchKey, blob_id
+from rewind.model.session import split_step
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
 from rewind.store.catalog.catalog import Catalog
@@ -20,7 +21,7 @@ from rewind.store.files import GrowingFile
 from rewind.store.journal import format as journal
 from rewind.store.journal.part import Part, decode_part, encode_record
 from rewind.store.journal.writer import SessionWriter, decode_times, encode_times
-from rewind.store.library import Library, split_step
+from rewind.store.library import Library
 from rewind.store.pack.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
 from rewind.store.pack.recipes import Conversations, Expander, common_run
 from rewind.wire.chunks import LARGEST, cut_body

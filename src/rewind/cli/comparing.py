@@ -12,11 +12,11 @@ from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.compare.run import Move, Run
 from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
-from rewind.model.session import Session, Status
+from rewind.model.session import Session, Status, step_in
 from rewind.model.step import Step
 from rewind.safe import safe_line
 from rewind.store.journal.reader import SessionReader
-from rewind.store.library import Library, step_in
+from rewind.store.library import Library
 from rewind.text import plural
 from rewind.views.session import moment
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.progress import progress
 from rewind.conversation.outline import outline_of
-from rewind.model.step import Step, StepKind
+from rewind.model.step import StepKind
 from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.safe import safe
 from rewind.text import dollars
@@ -21,13 +21,12 @@ TAIL = 8_000
 def report_of(package: "Package", prices: Pricing, exporting: str) -> str:
     """The whole report; ``exporting`` is the command that writes a cassette of the same."""
     recording = package.recording
-
-    def bodies(step: Step) -> tuple[bytes, bytes]:
-        answer = b"" if step.response is None else package.blob(step.response.body)
-        return package.blob(step.request.body), answer
-
     with progress("steps read") as show:
-        outline = outline_of(recording, bodies, lambda done: show(done, len(recording.steps)))
+        outline = outline_of(
+            recording,
+            lambda step: step.bodies(package.blob),
+            lambda done: show(done, len(recording.steps)),
+        )
     calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
     costs = {one.step.index: cost_of(prices, one.step, one.reading) for one in calls}
     spent = spending((one.step, one.reading, costs[one.step.index]) for one in calls)

@@ -1,10 +1,12 @@
 """A session: one run of an agent."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rewind.errors import SessionNotFound
 from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.step import Step
 from rewind.model.surroundings import Surroundings
@@ -13,6 +15,9 @@ TRACE_SCHEME = "trace"
 """The URL scheme of calls that were put together from a trace: they never were on a wire."""
 TRACE_SOURCE = "rewind trace"
 """The tag ``source`` of a session that was read from a trace."""
+
+_STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
+_TOOL = re.compile(r"(.+):(\d{1,9})\.(\d{1,9})", re.ASCII | re.DOTALL)
 
 
 class Status(StrEnum):
@@ -176,3 +181,31 @@ class Portable:
     @property
     def session(self) -> Session:
         return self.recording.session
+
+
+def split_step(ref: str) -> tuple[str, int | None]:
+    """``7f3a:4`` is step 4 of session ``7f3a``."""
+    found = _STEP.fullmatch(ref)
+    return (found[1], int(found[2])) if found else (ref, None)
+
+
+def split_tool(ref: str) -> tuple[str, tuple[int, int] | None]:
+    """``7f3a:4.1`` is the first tool call that step 4 of session ``7f3a`` asks for."""
+    found = _TOOL.fullmatch(ref)
+    return (found[1], (int(found[2]), int(found[3]))) if found else (ref, None)
+
+
+def step_in(recording: Recording, index: int) -> Step:
+    """The step of that number. Raises SessionNotFound with the nearest."""
+    found = next((step for step in recording.steps if step.index == index), None)
+    if found is not None:
+        return found
+    known = [step.index for step in recording.steps]
+    session, ref = recording.session.id, recording.session.ref
+    if not known:
+        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {ref}")
+    nearest = min(known, key=lambda candidate: abs(candidate - index))
+    raise SessionNotFound(
+        f"Session {session} has no step {index}; it has {len(known)}, from {known[0]} to {known[-1]}.",
+        hint=f"rewind inspect {ref}:{nearest}",
+    )

@@ -1,5 +1,6 @@
 """A step: one thing the agent asked of the world, and the answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -120,3 +121,11 @@ class Step:
     @property
     def index(self) -> int:
         return self.request.index
+
+    def bodies(self, blob: Callable[[BlobId], bytes]) -> tuple[bytes, bytes]:
+        """The bytes that were sent and those that were answered, as ``blob`` gives them."""
+        return blob(self.request.body), self.answer_body(blob)
+
+    def answer_body(self, blob: Callable[[BlobId], bytes]) -> bytes:
+        """The bytes that were answered; empty where nothing was."""
+        return b"" if self.response is None else blob(self.response.body)

@@ -223,13 +223,8 @@ class _Prover:
     def _answer(self, session: str, step: Step) -> Answered | None:
         library = Library(self._options.fork.home)
         with library.open(library.find(session)) as reader:
-
-            def bodies(one: Step) -> tuple[bytes, bytes]:
-                answer = b"" if one.response is None else reader.blob(one.response.body)
-                return reader.blob(one.request.body), answer
-
             found = next((one for one in reader.recording().steps if one.index == step.index), None)
-            return None if found is None else talk_of(found, bodies).answered
+            return None if found is None else talk_of(found, lambda step: step.bodies(reader.blob)).answered
 
     @cached_property
     def _good(self) -> Answered | None:

@@ -11,14 +11,13 @@ from typing import Protocol
 from rewind.errors import UsageError
 from rewind.match.call import Call
 from rewind.model.clock import Clock
-from rewind.model.session import Recording
+from rewind.model.session import Recording, step_in
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.stops import StepByStep, UpTo
 from rewind.playback.tape import Tape
 from rewind.runs.child import stdin_kind
 from rewind.runs.held_requests import Held, HeldRequests
-from rewind.store.library import step_in
 
 GRACE_SECONDS = 3.0
 """Between asking an agent to end and making it."""

@@ -12,8 +12,7 @@ from pathlib import Path
 from rewind.errors import AmbiguousSession, EnvironmentProblem, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
-from rewind.model.session import Recording, Session, Status
-from rewind.model.step import Step
+from rewind.model.session import Session, Status
 from rewind.pricing.spending import Pricing
 from rewind.store.catalog.totals import Totals, totals_of
 from rewind.store.files import check_home, open_to_read, reason
@@ -25,38 +24,8 @@ from rewind.store.verify import Damage, verify_session
 from rewind.text import age
 
 _LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
-_STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
-_TOOL = re.compile(r"(.+):(\d{1,9})\.(\d{1,9})", re.ASCII | re.DOTALL)
 _SHOWN = 8
 _NEAR = 500
-
-
-def split_step(ref: str) -> tuple[str, int | None]:
-    """``7f3a:4`` is step 4 of session ``7f3a``."""
-    found = _STEP.fullmatch(ref)
-    return (found[1], int(found[2])) if found else (ref, None)
-
-
-def split_tool(ref: str) -> tuple[str, tuple[int, int] | None]:
-    """``7f3a:4.1`` is the first tool call that step 4 of session ``7f3a`` asks for."""
-    found = _TOOL.fullmatch(ref)
-    return (found[1], (int(found[2]), int(found[3]))) if found else (ref, None)
-
-
-def step_in(recording: Recording, index: int) -> Step:
-    """The step of that number. Raises SessionNotFound with the nearest."""
-    found = next((step for step in recording.steps if step.index == index), None)
-    if found is not None:
-        return found
-    known = [step.index for step in recording.steps]
-    session, ref = recording.session.id, recording.session.ref
-    if not known:
-        raise SessionNotFound(f"Session {session} has no steps.", hint=f"rewind inspect {ref}")
-    nearest = min(known, key=lambda candidate: abs(candidate - index))
-    raise SessionNotFound(
-        f"Session {session} has no step {index}; it has {len(known)}, from {known[0]} to {known[-1]}.",
-        hint=f"rewind inspect {ref}:{nearest}",
-    )
 
 
 class Library:

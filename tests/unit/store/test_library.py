@@ -6,8 +6,9 @@ import pytest
 
 from rewind.errors import AmbiguousSession, DamagedStore, SessionNotFound
 from rewind.model.ids import BlobId
+from rewind.model.session import split_step
 from rewind.store.journal.writer import SessionWriter
-from rewind.store.library import Library, split_step
+from rewind.store.library import Library
 from unit.store.making import record, start
 
 

@@ -19,8 +19,9 @@ from rewind.compare.divergence import Finding, bisect
 from rewind.compare.many import part
 from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
+from rewind.model.session import split_step
 from rewind.runs.imported_command import command_hint
-from rewind.store.library import Library, split_step
+from rewind.store.library import Library
 from rewind.views import bisect as views
 from rewind.views import prove as proving
 

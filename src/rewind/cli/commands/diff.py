@@ -18,8 +18,9 @@ from rewind.compare.delta import Aspect
 from rewind.compare.phrases import slug
 from rewind.compare.summary import RowChange, Summary, pair_changes, row_changes, summarise
 from rewind.errors import ExitCode, UsageError
+from rewind.model.session import split_step
 from rewind.store.catalog.totals import Totals
-from rewind.store.library import Library, split_step
+from rewind.store.library import Library
 from rewind.views import compare as views
 
 ONLY = {slug(aspect): frozenset({aspect}) for aspect in Aspect if aspect is not Aspect.SNAPSHOT} | {

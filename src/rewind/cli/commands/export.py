@@ -15,7 +15,7 @@ from rewind.cli.progress import progress
 from rewind.cli.screens.export import Asked, print_exported, print_refused, without_form
 from rewind.cli.screens.terminal import err
 from rewind.errors import BadCassette, EnvironmentProblem, ExitCode, UsageError
-from rewind.store.library import split_step
+from rewind.model.session import split_step
 from rewind.views import export as views
 
 if TYPE_CHECKING:

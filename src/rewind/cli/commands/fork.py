@@ -11,7 +11,8 @@ from rewind.cli.app import App, common_options, json_option, print_json, session
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.upstream_options import upstream_from, upstream_options
 from rewind.errors import ExitCode, UsageError
-from rewind.store.library import Library, split_step, split_tool
+from rewind.model.session import split_step, split_tool
+from rewind.store.library import Library
 
 if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkOptions, ForkPlan, ForkResult

@@ -17,12 +17,12 @@ from rewind.conversation.outline import Outline, Understood, outline_of
 from rewind.conversation.tools import ToolCall
 from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
 from rewind.model.ids import BlobId
-from rewind.model.session import Recording
+from rewind.model.session import Recording, split_step, split_tool, step_in
 from rewind.model.step import Step, StepKind
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import cost_of, spending
 from rewind.store.journal.reader import SessionReader
-from rewind.store.library import Library, split_step, split_tool, step_in
+from rewind.store.library import Library
 from rewind.views import call as understood
 from rewind.views import session as views
 

@@ -7,8 +7,8 @@ from rewind.cli.progress import progress
 from rewind.cli.screens.terminal import Span, err
 from rewind.edit.transcript import SHAPES
 from rewind.errors import ExitCode, UsageError
+from rewind.model.session import split_step
 from rewind.reading.messages import Conversation, conversation
-from rewind.store.library import split_step
 from rewind.views.call import plain
 
 

@@ -14,9 +14,10 @@ from rewind.cli.app import App, common_options, json_option, print_json, session
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.cli.upstream_options import upstream_from, upstream_options
 from rewind.errors import ExitCode, UsageError
+from rewind.model.session import split_step
 from rewind.model.step import StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
-from rewind.store.library import Library, split_step
+from rewind.store.library import Library
 from rewind.text import dollars, plural
 from rewind.views import fork as views
 

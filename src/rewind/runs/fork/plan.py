@@ -14,7 +14,7 @@ from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import Lineage, Recording, Session
+from rewind.model.session import Lineage, Recording, Session, step_in
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
@@ -26,7 +26,7 @@ from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
 from rewind.runs.imported_command import refuse_traces
 from rewind.runs.rerun import answers, request_of
 from rewind.store.journal.reader import SessionReader
-from rewind.store.library import Library, step_in
+from rewind.store.library import Library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
