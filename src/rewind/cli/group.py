@@ -1,12 +1,13 @@
 """The click group behind ``rewind``: finds commands in the table, and speaks our errors."""
 
 import importlib
+from collections.abc import Callable
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, shell_complete
 
 from rewind.cli.app import App, common_options
-from rewind.cli.main import COMMANDS, help_text, show_traceback
+from rewind.cli.commands import COMMANDS, COMPLETE_VARIABLE, help_text
 from rewind.errors import EnvironmentProblem, RewindError, UsageError
 
 
@@ -49,8 +50,8 @@ def root() -> None:
     pass
 
 
-def dispatch(arguments: list[str]) -> int:
-    """Run one command; its exit code."""
+def dispatch(arguments: list[str], show_traceback: Callable[[], None]) -> int:
+    """Run one command; its exit code. With ``--debug`` an error shows its traceback as well."""
     app = App()
     try:
         with root.make_context("rewind", list(arguments), obj=app) as context:
@@ -69,6 +70,11 @@ def dispatch(arguments: list[str]) -> int:
     except click.ClickException as problem:
         raise EnvironmentProblem(problem.format_message()) from problem
     return code if isinstance(code, int) else 0
+
+
+def complete(instruction: str) -> int:
+    """Answer the question of a shell that is completing."""
+    return shell_complete(root, {}, "rewind", COMPLETE_VARIABLE, instruction)
 
 
 def _nearest_command(wrong: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rewind as package
-from rewind.cli import group, main
+from rewind.cli import commands, group, main
 from rewind.errors import DamagedStore, ExitCode, RewindError
 
 SOURCES = str(Path(package.__file__).parents[1])
@@ -26,12 +26,12 @@ def python(code: str) -> str:
 def test_help_names_every_command_with_its_summary(rewind, arguments):
     ran = rewind(*arguments)
     assert ran.code == 0
-    assert ran.text == main.help_text()
-    assert all(name in ran.text and summary in ran.text for name, (_, summary) in main.COMMANDS.items())
+    assert ran.text == commands.help_text()
+    assert all(name in ran.text and summary in ran.text for name, (_, summary) in commands.COMMANDS.items())
     assert max(map(len, ran.text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("name", sorted(main.COMMANDS))
+@pytest.mark.parametrize("name", sorted(commands.COMMANDS))
 def test_every_command_has_help_with_examples(rewind, name):
     ran = rewind(name, "--help")
     assert ran.code == 0
@@ -99,7 +99,7 @@ def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(rewind, home, argu
 
 
 def make_list_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def fail(_arguments: list[str]) -> int:
+    def fail(*_arguments: object) -> int:
         raise error
 
     monkeypatch.setattr(group, "dispatch", fail)
@@ -155,12 +155,12 @@ def test_debug_shows_where_an_error_came_from(rewind, monkeypatch):
 def test_completion_prints_a_script_for_the_shell(rewind, shell):
     ran = rewind("completion", shell)
     assert ran.code == 0
-    assert main.COMPLETE_VARIABLE in ran.text
+    assert commands.COMPLETE_VARIABLE in ran.text
 
 
 def test_a_completing_shell_is_told_commands_and_sessions(rewind, shelf, monkeypatch):
     shelf.add("7f3a2b9c", name="refund")
-    monkeypatch.setenv(main.COMPLETE_VARIABLE, "bash_complete")
+    monkeypatch.setenv(commands.COMPLETE_VARIABLE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "rewind in")
     monkeypatch.setenv("COMP_CWORD", "1")
     assert {line.split(",")[1] for line in rewind().text.splitlines()} == {"init", "inspect"}

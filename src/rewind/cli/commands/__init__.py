@@ -1,1 +1,49 @@
-"""One module per command of ``rewind``."""
+"""The commands of ``rewind``, one module each. This table alone is read for ``rewind --help``."""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("rewind.cli.commands.init", "Prepare the store, and see which clients can be recorded here"),
+    "demo": ("rewind.cli.commands.demo", "Record and replay a small agent, without any key or network"),
+    "record": ("rewind.cli.commands.record", "Run a command and record what it asks of the world"),
+    "replay": ("rewind.cli.commands.replay", "Run a recorded command again, answered by its recording"),
+    "fork": ("rewind.cli.commands.fork", "Run it again up to a step, change that step, and go on live"),
+    "list": ("rewind.cli.commands.list", "Show the recorded sessions, newest first"),
+    "stats": ("rewind.cli.commands.stats", "Show what the recorded calls cost, by model, day or name"),
+    "inspect": ("rewind.cli.commands.inspect", "Show a session step by step, or one step in full"),
+    "messages": ("rewind.cli.commands.messages", "Print a conversation as the message list of an API"),
+    "bisect": ("rewind.cli.commands.bisect", "Find the step where a bad run left a good one, and why"),
+    "diff": ("rewind.cli.commands.diff", "Show what differs between two sessions, step by step"),
+    "search": ("rewind.cli.commands.search", "Find a text in everything recorded"),
+    "export": ("rewind.cli.commands.export", "Write a session to a file that can be shared and replayed"),
+    "import": ("rewind.cli.commands.import_", "Take in a cassette, or what another tool recorded"),
+    "verify": ("rewind.cli.commands.verify", "Hash every recorded byte again and name what is damaged"),
+    "config": ("rewind.cli.commands.config", "Show each setting, its value and where it comes from"),
+    "completion": ("rewind.cli.commands.completion", "Print the completion script of bash, zsh or fish"),
+}
+"""Name → module and summary. The module's ``command`` is the click command."""
+
+COMPLETE_VARIABLE = "_REWIND_COMPLETE"
+"""A shell that is completing asks through this variable."""
+
+
+def help_text() -> str:
+    """What ``rewind --help`` prints."""
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    return f"""\
+Rewind records what an AI agent asks of the world, in any language, and replays it offline.
+
+Usage: rewind COMMAND [OPTIONS] …
+
+Commands:
+{commands}
+
+Examples:
+  rewind record python agent.py     record a run; nothing in the agent changes
+  rewind inspect last               what it asked, step by step
+  rewind inspect last:4             one step in full
+  rewind replay last                the same run again: offline, free, compared
+
+A session is named by its id, a prefix of it, its name, 'last' or 'last~1'; a step is ID:4.
+A cassette (run.rw) or a trace (run.jsonl) may stand in its place.
+For every command: --home DIR (another store), --debug (tracebacks), -h, --help.
+"""

@@ -7,6 +7,7 @@ import click
 
 from rewind.cli.app import App, common_options, complete_session, json_option, print_json
 from rewind.cli.comparing import Side, opened
+from rewind.cli.options import upstream_from, upstream_options
 from rewind.cli.prove_options import Probing, probing_options
 from rewind.cli.screens.bisect import print_finding
 from rewind.cli.screens.bisect_groups import print_parting
@@ -14,7 +15,6 @@ from rewind.cli.screens.next_commands import next_moves
 from rewind.cli.screens.proof import print_proof, print_trial
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.since_when import code_text, since_text, since_when
-from rewind.cli.upstream_options import upstream_from, upstream_options
 from rewind.compare.divergence import Finding, bisect
 from rewind.compare.many import part
 from rewind.edit.edits import Edit

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.options import upstream_from, upstream_options
 from rewind.cli.screens.terminal import Span, err, out
-from rewind.cli.upstream_options import upstream_from, upstream_options
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step, split_tool
 from rewind.store.library import Library

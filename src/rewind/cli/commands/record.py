@@ -3,7 +3,7 @@
 import click
 
 from rewind.cli.app import App, common_options
-from rewind.cli.upstream_options import upstream_from, upstream_options
+from rewind.cli.options import upstream_from, upstream_options
 from rewind.errors import UsageError
 
 
