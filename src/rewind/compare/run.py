@@ -20,7 +20,7 @@ from rewind.conversation.talk import Bodies, answered_at, reader_of
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message, Role
 from rewind.model.session import Recording
-from rewind.model.step import Ending, Step, StepKind
+from rewind.model.step import Step, StepKind, step_outcome
 from rewind.providers.api import Provider
 
 _KEPT = 1000
@@ -40,7 +40,7 @@ class Move:
     said: str
     """Digest of the answer."""
     failed: bool = False
-    """Whether the provider gave no good answer. An agent that hung up early is no failure of the provider's."""
+    """Whether no good answer came: see :class:`rewind.model.step.StepOutcome`."""
     model_asked: str | None = None
     model_answered: str | None = None
     failures: tuple[int, ...] = ()
@@ -174,17 +174,19 @@ class Run:
                 sketch, asked = self._sketch(step.index), self.asked(step.index).model
         said = read_said(step.response.reading.said) if step.response is not None else None
         error = step.response.reading.error if step.response is not None else None
+        ending = step.response.ending if step.response is not None else None
         if said is None:
-            told = self.answered(step.index)
-            said = answer_digest(told.parts) if told is not None else ""
-            error, answered = (told.error, told.model or answered) if told is not None else (error, answered)
+            read = self.answered(step.index)
+            said = answer_digest(read.parts) if read is not None else ""
+            if read is not None:
+                error, answered = read.error or error, read.model or answered
         return Move(
             step=step,
             kind=kind,
             thread=thread,
             sketch=sketch,
             said=said,
-            failed=error is not None or _failed(step),
+            failed=step_outcome(ending, step.status, error=error is not None).failed,
             model_asked=asked,
             model_answered=answered,
             failures=failures,
@@ -192,13 +194,6 @@ class Run:
 
     def _sketch(self, index: int) -> Sketch:
         return sketch_of(self.asked(index), self.provider(index), self.recording.session.start.ignore)
-
-
-def _failed(step: Step) -> bool:
-    response = step.response
-    if response is None or response.ending not in (Ending.COMPLETE, Ending.CLIENT_CLOSED):
-        return True
-    return response.head is not None and response.head.status >= 400
 
 
 def _failures(index: int, failed_before: dict[int, int]) -> tuple[int, ...]:

@@ -1,8 +1,10 @@
 """A step: one thing the agent asked of the world, and the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
@@ -34,6 +36,59 @@ class Ending(StrEnum):
     """No byte of an answer came: refused, unreachable, timed out."""
     INTERRUPTED = "interrupted"
     """The recorder died while the answer was coming; what had come is kept."""
+
+
+class StepOutcome(StrEnum):
+    """How a step came out, for whoever asks whether its answer was good. The rules are in :data:`OUTCOMES`."""
+
+    ANSWERED = "answered"
+    CUT_BY_CLIENT = "cut_by_client"
+    """The agent hung up on an answer that was coming: it had what it wanted, so this is not a failure."""
+    ERROR = "error"
+    """An error status, or an error inside the answer."""
+    BROKEN_OFF = "broken_off"
+    """The answer began, and something else than the agent ended it."""
+    UNANSWERED = "unanswered"
+    """No answer began, or none is recorded."""
+
+    @property
+    def failed(self) -> bool:
+        """No good answer came: a fork asks on, and the same request again is a retry."""
+        return self is not StepOutcome.ANSWERED and self is not StepOutcome.CUT_BY_CLIENT
+
+
+class OutcomeRow(NamedTuple):
+    """The outcome of a step by what its answer says."""
+
+    error: StepOutcome
+    """Its status is 400 or more, or an error is inside."""
+    good_status: StepOutcome
+    no_status: StepOutcome
+
+
+# fmt: off
+OUTCOMES: Mapping[str | None, OutcomeRow] = MappingProxyType({
+    # ending                         error                   status below 400           no status
+    Ending.COMPLETE:      OutcomeRow(StepOutcome.ERROR,      StepOutcome.ANSWERED,      StepOutcome.ANSWERED),
+    Ending.CLIENT_CLOSED: OutcomeRow(StepOutcome.ERROR,      StepOutcome.CUT_BY_CLIENT, StepOutcome.UNANSWERED),
+    Ending.UPSTREAM_CUT:  OutcomeRow(StepOutcome.ERROR,      StepOutcome.BROKEN_OFF,    StepOutcome.UNANSWERED),
+    Ending.INTERRUPTED:   OutcomeRow(StepOutcome.ERROR,      StepOutcome.BROKEN_OFF,    StepOutcome.UNANSWERED),
+    Ending.NO_ANSWER:     OutcomeRow(StepOutcome.ERROR,      StepOutcome.UNANSWERED,    StepOutcome.UNANSWERED),
+    None:                 OutcomeRow(StepOutcome.UNANSWERED, StepOutcome.UNANSWERED,    StepOutcome.UNANSWERED),
+})
+# fmt: on
+"""The only definition of how a step came out, by the ending of its answer (``None``: no answer is recorded). Retries,
+comparing, forks, totals and the catalog's SQL all use it."""
+OTHER_ENDING = OUTCOMES[Ending.UPSTREAM_CUT]
+"""For an ending that only a newer Rewind knows."""
+
+
+def step_outcome(ending: str | None, status: int | None, *, error: bool) -> StepOutcome:
+    """The outcome by :data:`OUTCOMES`. ``ending`` is ``None`` where no answer is recorded; ``error`` is one inside."""
+    row = OUTCOMES.get(ending, OTHER_ENDING)
+    if error or (status is not None and status >= 400):
+        return row.error
+    return row.no_status if status is None else row.good_status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +184,16 @@ class Step:
     def answer_body(self, blob: Callable[[BlobId], bytes]) -> bytes:
         """The bytes that were answered; empty where nothing was."""
         return b"" if self.response is None else blob(self.response.body)
+
+    @property
+    def status(self) -> int | None:
+        """The status of the answer; ``None`` where no answer has one."""
+        return None if self.response is None or self.response.head is None else self.response.head.status
+
+    @property
+    def outcome(self) -> StepOutcome:
+        """How it came out, by what was read of the answer when it was recorded."""
+        response = self.response
+        if response is None:
+            return step_outcome(None, None, error=False)
+        return step_outcome(response.ending, self.status, error=response.reading.error is not None)

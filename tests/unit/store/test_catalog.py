@@ -14,8 +14,8 @@ from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
+from rewind.store.catalog import fill as catalog_filling
 from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.catalog import fill as catalog_filling
 from rewind.store.journal.writer import SessionWriter
 from unit.store.making import PerToken, record, request, response, start
 
@@ -211,9 +211,9 @@ def test_no_recorded_text_makes_it_fail(tmp_path: Path, half: str) -> None:
     writer.end(ended=float("nan"), exit_code=0, redactions=0, remarks=())
     catalog = Catalog(tmp_path, prices=PerToken())
     assert catalog.catch_up().steps == 2
-    assert catalog.sql("SELECT tokens_in, tokens_out, ms, failed FROM steps ORDER BY step") == [
-        (None, -5, None, True),
-        (None, None, None, False),
+    assert catalog.sql("SELECT tokens_in, tokens_out, ms, outcome FROM steps ORDER BY step") == [
+        (None, -5, None, "error"),
+        (None, None, None, "unanswered"),
     ]
     assert catalog.sql("SELECT exit_code, ended FROM sessions") == [(0, None)]
 

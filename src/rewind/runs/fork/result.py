@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rewind.model.session import Lineage
-from rewind.model.step import Ending, Step, StepKind
+from rewind.model.step import Step, StepKind
 from rewind.playback.fork_policy import ForkAt
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.runs.tally import MissNote
@@ -45,17 +45,10 @@ class ForkResult:
         return None if self.answer is None else self.answer.index
 
 
-def is_good(step: Step) -> bool:
-    """Whether the step has an answer that an agent can go on with."""
-    response = step.response
-    if response is None or response.head is None or response.reading.error is not None:
-        return False
-    return response.head.status < 400 and response.ending in (Ending.COMPLETE, Ending.CLIENT_CLOSED)
-
-
 def best_answer(askings: Sequence[Step]) -> Step | None:
     """The first that is good, else the last."""
-    return next(filter(is_good, askings), askings[-1] if askings else None)
+    good = (step for step in askings if not step.outcome.failed)
+    return next(good, askings[-1] if askings else None)
 
 
 def spent_on(live: Sequence[Step], pricing: Pricing | None) -> Spending:

@@ -28,7 +28,7 @@ from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.child import Child, check_command
 from rewind.runs.fork.edits import ForkEdits
 from rewind.runs.fork.plan import ForkOptions, ForkPlan, plan_fork, planned
-from rewind.runs.fork.result import ForkResult, best_answer, is_good, spent_on, why_unasked
+from rewind.runs.fork.result import ForkResult, best_answer, spent_on, why_unasked
 from rewind.runs.gateway_thread import BackgroundGateway
 from rewind.runs.imported_command import begun_here, command_to_run, ignored_endpoints, remembered_endpoints
 from rewind.runs.junction import Junction
@@ -227,10 +227,11 @@ class _Run:
 
     def _watch(self, step: Step) -> None:
         self._told.append(step)
-        self._policy.ended(step.index, good=is_good(step))
+        good = not step.outcome.failed
+        self._policy.ended(step.index, good=good)
         if self._options.budget is not None:
             self._options.budget.pay(step)
-        if self._options.stop_after and step.index in self._policy.askings and is_good(step):
+        if self._options.stop_after and step.index in self._policy.askings and good:
             self._policy.over = f"step {self._plan.step.index} is answered, and no more was asked for"
             self._enough.set()
 

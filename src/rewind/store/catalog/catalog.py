@@ -9,7 +9,7 @@ from rewind.store.catalog.fill import FingerprintedPricing, Progress, fill
 from rewind.store.catalog.rows import SESSION, STEP
 from rewind.store.derived import Derived, Row, shut_doors
 
-_VERSION = 2
+_VERSION = 3
 _Result = TypeVar("_Result")
 
 

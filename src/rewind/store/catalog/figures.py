@@ -29,12 +29,12 @@ _COUNTED = f"""
     coalesce(sum(reasoning), 0) AS reasoning,
     sum(cost) AS cost,
     count(*) FILTER ({UNPRICED}) AS unpriced,
-    count(*) FILTER (failed) AS errors,
+    count(*) FILTER (outcome = 'error') AS errors,
     count(*) FILTER (ending IS DISTINCT FROM 'complete') AS cut,
     count(*) FILTER (retry) AS retries,
-    quantile_cont(ms, 0.5) FILTER (ending = 'complete' AND NOT failed) AS ms_p50,
-    quantile_cont(ms, 0.95) FILTER (ending = 'complete' AND NOT failed) AS ms_p95,
-    quantile_cont(first_ms, 0.5) FILTER (ending = 'complete' AND NOT failed) AS first_ms_p50
+    quantile_cont(ms, 0.5) FILTER (outcome = 'answered') AS ms_p50,
+    quantile_cont(ms, 0.95) FILTER (outcome = 'answered') AS ms_p95,
+    quantile_cont(first_ms, 0.5) FILTER (outcome = 'answered') AS first_ms_p50
 """
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.pricing.spending import Pricing
 from rewind.store.catalog.costs import COSTS, PRICEABLE, cost_lines
 from rewind.store.catalog.rows import LINE, SESSION, Copier, folder_names, journal_size
@@ -133,6 +134,7 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
         # The two lines of a step meet by its number. Few of their fields have the same name.
         f"""
         CREATE OR REPLACE TEMP TABLE paired AS
+        SELECT *, {_OUTCOME} AS outcome FROM (
         SELECT run, step, {told},
             any_value(ts) FILTER (kind = 'request' AND abs(ts) < 1e12) AS ts,
             any_value(model) FILTER (kind = 'request') AS asked,
@@ -144,29 +146,28 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
         FROM {_reading(batch.lines, LINE)}
         WHERE kind IN ('request', 'step', 'cut') AND step IS NOT NULL
         GROUP BY run, step
-        HAVING count_if(kind = 'request') > 0
+        HAVING count_if(kind = 'request') > 0)
         """,  # noqa: S608
         # The rule of conversation/retries.py: the last word on the same request was a failure. Few are asked twice.
-        """
+        f"""
         CREATE OR REPLACE TEMP TABLE retried AS
         WITH attempts AS (
             SELECT run, step, key, coalesce(paired.ts, 0.0) AS began, began + ms / 1000 AS ended,
-                ending = 'complete' AND error IS NULL AND coalesce(status < 400, true) AS good
+                outcome IN {_FAILED} AS failed
             FROM paired SEMI JOIN (SELECT run, key FROM paired GROUP BY ALL HAVING count(*) > 1) USING (run, key)
         )
         SELECT attempt.run, attempt.step
         FROM attempts AS attempt ASOF JOIN (
-            SELECT run, key, ended, arg_max(good, step) AS good FROM attempts GROUP BY run, key, ended
+            SELECT run, key, ended, arg_max(failed, step) AS failed FROM attempts GROUP BY run, key, ended
         ) AS word ON attempt.run = word.run AND attempt.key = word.key AND attempt.began > word.ended
-        WHERE NOT word.good
-        """,
+        WHERE word.failed
+        """,  # noqa: S608
         """
         INSERT INTO steps BY NAME
         SELECT paired.* EXCLUDE (run, key, asked, answered), arrived.nr,
             coalesce(answered, paired.asked) AS model,
             nullif(paired.asked, model) AS asked,
             CASE WHEN abs(ts) < 1e11 THEN make_timestamp(CAST(ts * 1e6 AS BIGINT))::DATE END AS day,
-            coalesce(status >= 400, false) OR error IS NOT NULL AS failed,
             retried.step IS NOT NULL AS retry,
             CASE WHEN replayed THEN 0.0 END AS cost
         FROM paired JOIN arrived USING (run)
@@ -179,6 +180,22 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
     return _calls(db, "nr BETWEEN ? AND ?", [batch.first, batch.last])
 
 
+def outcome_sql() -> str:
+    """:data:`rewind.model.step.OUTCOMES` as SQL over the columns ``ending``, ``status`` and ``error``."""
+
+    def cases(row: OutcomeRow) -> str:
+        return (
+            f"CASE WHEN error IS NOT NULL OR status >= 400 THEN '{row.error}' "
+            f"WHEN status IS NULL THEN '{row.no_status}' ELSE '{row.good_status}' END"
+        )
+
+    known = " ".join(f"WHEN '{ending}' THEN {cases(row)}" for ending, row in OUTCOMES.items() if ending)
+    recorded = f"CASE ending {known} ELSE {cases(OTHER_ENDING)} END"
+    return f"CASE WHEN ending IS NULL THEN {cases(OUTCOMES[None])} ELSE {recorded} END"
+
+
+_OUTCOME = outcome_sql()
+_FAILED = tuple(outcome.value for outcome in StepOutcome if outcome.failed)
 _RUN = {"run": "VARCHAR"}
 """By what the lines of a session are known; see :class:`Copier`."""
 _TOLD = (

@@ -113,7 +113,7 @@ _TOTALS = f"""
         max(tokens_in) FILTER (tokens_out IS NOT NULL) AS peak_context,
         nullif(count(DISTINCT thread), 0) AS threads,
         count(*) FILTER (ending <> 'complete') AS cut,
-        count(*) FILTER (failed) AS errors,
+        count(*) FILTER (outcome = 'error') AS errors,
         count(*) FILTER (retry) AS retries,
         count(*) FILTER (replayed) AS replayed,
         sum(cost) FILTER (type = 'llm_call') AS cost,

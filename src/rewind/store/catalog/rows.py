@@ -62,7 +62,7 @@ STEP = {
     "tier": "VARCHAR",
     "usage": "VARCHAR",
     "replayed": "BOOLEAN",
-    "failed": "BOOLEAN",
+    "outcome": "VARCHAR",  # a StepOutcome
     "retry": "BOOLEAN",
     "cost": "DOUBLE",
 }

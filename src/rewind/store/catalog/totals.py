@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rewind.conversation.retries import Attempt, retried
 from rewind.model.session import Recording, Status
-from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
+from rewind.model.step import Ending, StepKind, StepOutcome, StepRequest, StepResponse, step_outcome
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Pricing, known_sum, may_have_cost
 
@@ -165,13 +165,12 @@ class Tally:
         asked = self._open.pop(index, None)
         if asked is None:
             return
-        failed = told.error or (told.status is not None and told.status >= 400)
+        outcome = step_outcome(told.ending, told.status, error=told.error)
         self._cut += told.ending != _COMPLETE
-        self._errors += failed
+        self._errors += outcome is StepOutcome.ERROR
         self._replayed += told.replayed
-        good = told.ending == _COMPLETE and not failed
         ended = None if told.ms is None else asked.ts + told.ms / 1000
-        self._attempts.setdefault(asked.key, []).append(Attempt(asked.ts, ended, good, index))
+        self._attempts.setdefault(asked.key, []).append(Attempt(asked.ts, ended, outcome.failed, index))
         usage = told.usage
         self._tokens_in = _plus(self._tokens_in, usage.input)
         self._tokens_out = _plus(self._tokens_out, usage.output)
