@@ -1,4 +1,6 @@
-"""Counts, money and spans of time as people read them."""
+"""Counts, money, moments and spans of time as people read them."""
+
+from datetime import UTC, datetime
 
 NONE = "-"
 """Stands where there is no value."""
@@ -50,3 +52,18 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def moment(seconds: float) -> str:
+    """ISO 8601, UTC, to the millisecond."""
+    try:
+        when = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s"  # a clock that was far off, or a file that is not ours: still to be shown
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def minute(seconds: float) -> str:
+    """``2026-11-15 09:14 UTC``."""
+    written = moment(seconds)
+    return written[:16].replace("T", " ") + " UTC" if written.endswith("Z") else written

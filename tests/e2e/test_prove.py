@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,7 @@ from rewind.compare.run import Run
 from rewind.demo.provider import DemoProvider
 from rewind.errors import ExitCode
 from rewind.model.step import Step
-from rewind.runs.fork.run import ForkOptions
-from rewind.runs.probe import NothingToProve, ProveOptions, Trial, prove
+from rewind.runs.probe import NothingToProve, Proof, ProveOptions, Trial, prove
 from rewind.runs.record import RecordOptions, record
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.e2e
 AGENT = """
 import sys
 from pathlib import Path
+from typing import Any
 from rewind.demo import agent
 
 agent.run("8821", Path(sys.argv[1]).read_text())
@@ -83,11 +84,8 @@ class Bench:
     def finding(self, good: str, bad: str) -> Finding:
         return bisect(self.run(good), self.run(bad))
 
-    def options(self, finding: Finding, bad: str, **more: object) -> ProveOptions:
-        step = finding.step[1]
-        assert step is not None
-        fork = ForkOptions(session=Library(self.home).find(bad), step=step, home=self.home)
-        return ProveOptions(finding=finding, fork=fork, **more)  # type: ignore[arg-type]
+    def prove(self, finding: Finding, bad: str, **more: Any) -> Proof:
+        return prove(finding, Library(self.home).find(bad), ProveOptions(home=self.home, **more))
 
     def close(self) -> None:
         for reader in self._readers:
@@ -111,7 +109,7 @@ def test_the_sentence_that_turns_the_outcome_is_found_among_forty(bench: Bench, 
     finding = bench.finding(good, bad)
     assert finding.step == (3, 3) and finding.causes[0].kind is CauseKind.SYSTEM
     trials: list[Trial] = []
-    proof = prove(bench.options(finding, bad, told=trials.append))
+    proof = bench.prove(finding, bad, on_trial=trials.append)
     assert [trial.kind for trial in proof.proven] == [CauseKind.SYSTEM]
     assert proof.control.outcomes == (Outcome.BAD,)
     assert proof.smallest is not None and proof.smallest.complete and proof.smallest.of == 40
@@ -125,7 +123,7 @@ def test_the_sentence_that_turns_the_outcome_is_found_among_forty(bench: Bench, 
 def test_sentences_that_must_both_go_are_both_found(bench: Bench) -> None:
     good = bench.record("good", "Look the account up. Be brief. Refund what is due.")
     bad = bench.record("bad", "Ask for explicit confirmation. Be kind. Wait for explicit confirmation.")
-    proof = prove(bench.options(bench.finding(good, bad), bad))
+    proof = bench.prove(bench.finding(good, bad), bad)
     assert proof.smallest is not None and proof.smallest.of == 3
     assert [hunk.bad.strip() for hunk in proof.smallest.sentences] == [
         "Ask for explicit confirmation.",
@@ -140,7 +138,7 @@ def test_a_sentence_that_was_reworded_is_narrowed_down_to_the_words(bench: Bench
     bad = bench.record(
         "bad", "Be nice. Look each account up, check the order, then ask for explicit confirmation at once."
     )
-    proof = prove(bench.options(bench.finding(good, bad), bad))
+    proof = bench.prove(bench.finding(good, bad), bad)
     assert proof.smallest is not None and proof.smallest.of == 2
     assert len(proof.smallest.sentences) == 1
     assert [(hunk.good, hunk.bad) for hunk in proof.smallest.words] == [
@@ -151,7 +149,7 @@ def test_a_sentence_that_was_reworded_is_narrowed_down_to_the_words(bench: Bench
 def test_calls_that_run_out_leave_what_is_known(bench: Bench) -> None:
     good = bench.record("good", prompt(changed=False, telling=5))
     bad = bench.record("bad", prompt(changed=True, telling=5))
-    proof = prove(bench.options(bench.finding(good, bad), bad, most_calls=4))
+    proof = bench.prove(bench.finding(good, bad), bad, most_calls=4)
     assert proof.live_calls == 4 and proof.stopped is not None
     assert proof.smallest is not None and not proof.smallest.complete
     assert any(TELLING in hunk.bad for hunk in proof.smallest.sentences)
@@ -161,7 +159,7 @@ def test_calls_that_run_out_leave_what_is_known(bench: Bench) -> None:
 def test_every_sample_is_counted(bench: Bench) -> None:
     good = bench.record("good", "Look the account up, then refund what is due.")
     bad = bench.record("bad", "Look the account up, then refund after explicit confirmation.")
-    proof = prove(bench.options(bench.finding(good, bad), bad, samples=3))
+    proof = bench.prove(bench.finding(good, bad), bad, samples=3)
     assert proof.control.outcomes == (Outcome.BAD,) * 3
     assert proof.trials[0].outcomes == (Outcome.GOOD,) * 3
     assert len(set(proof.trials[0].sessions)) == 3
@@ -171,9 +169,8 @@ def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
     one = bench.record("one", "Look the account up, then refund what is due.")
     other = bench.record("other", "Look the account up, then refund what is due.")
     finding = bench.finding(one, other)
-    fork = ForkOptions(session=Library(bench.home).find(other), step=1, home=bench.home)
     with pytest.raises(NothingToProve):
-        prove(ProveOptions(finding=finding, fork=fork))
+        bench.prove(finding, other)
 
 
 def test_the_command_says_proven_with_its_counts(

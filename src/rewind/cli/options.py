@@ -1,4 +1,4 @@
-"""Options that several commands share: ``--since``, and how the real providers are reached."""
+"""Options that several commands share: ``--since``, how providers are reached, how an agent is run again."""
 
 import re
 from collections.abc import Callable
@@ -45,19 +45,18 @@ since_option = click.option(
 
 def upstream_options(function: Command) -> Command:
     """Adds ``connect_to``, ``upstream_ca``, ``upstream_proxy`` and ``insecure_upstream``."""
-    for option in (
-        click.option("--insecure-upstream", is_flag=True, help="Do not check the provider's certificate"),
-        click.option("--upstream-proxy", metavar="URL", help="Reach the providers through this proxy"),
-        click.option("--upstream-ca", metavar="FILE", help="Also trust the certificates in FILE (PEM)"),
+    return _with_options(
+        function,
         click.option(
             "--connect-to",
             multiple=True,
             metavar="HOST:PORT:ADDR:PORT",
             help="Connect to ADDR:PORT when HOST:PORT is asked for, as curl does (repeatable)",
         ),
-    ):
-        function = option(function)
-    return function
+        click.option("--upstream-ca", metavar="FILE", help="Also trust the certificates in FILE (PEM)"),
+        click.option("--upstream-proxy", metavar="URL", help="Reach the providers through this proxy"),
+        click.option("--insecure-upstream", is_flag=True, help="Do not check the provider's certificate"),
+    )
 
 
 def upstream_from(
@@ -80,3 +79,57 @@ def upstream_from(
     return UpstreamOptions(
         connect_to=connect_to, ca=settings.upstream_ca, proxy=settings.upstream_proxy, insecure=insecure
     )
+
+
+def prove_options(function: Command) -> Command:
+    """How ``bisect --prove`` asks, how often, and what it may cost."""
+    return _with_options(
+        function,
+        click.option(
+            "--prove",
+            "proves",
+            is_flag=True,
+            help="Run BAD again to that step with GOOD's value put back, live, and see how it comes out",
+        ),
+        click.option(
+            "--samples",
+            type=click.IntRange(1, 100),
+            default=1,
+            metavar="K",
+            help="With --prove: ask each question K times (default 1)",
+        ),
+        click.option(
+            "--max-calls",
+            type=click.IntRange(min=1),
+            default=40,
+            metavar="N",
+            help="With --prove: make at most N live calls (default 40)",
+        ),
+        click.option(
+            "--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"
+        ),
+        click.option(
+            "--allow-drift",
+            is_flag=True,
+            help="With --prove: accept a changed request at the same place before the step",
+        ),
+    )
+
+
+def read_money(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """``0.50``, or ``$0.50``."""
+    if value is None:
+        return None
+    try:
+        usd = float(value.removeprefix("$"))
+    except ValueError:
+        usd = -1.0
+    if not 0 < usd < float("inf"):
+        raise click.BadParameter(f"{value!r} is no sum in US dollars, such as 0.50.", context, parameter)
+    return usd
+
+
+def _with_options(function: Command, *options: Callable[[Command], Command]) -> Command:
+    for option in reversed(options):
+        function = option(function)
+    return function

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rewind.compare.align import Row, align
-from rewind.compare.cause import CauseKind
+from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.comparison import Comparison, status_of
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.noise import folded
@@ -56,6 +56,12 @@ class Parting:
     @property
     def runs(self) -> tuple[Run, ...]:
         return (*self.goods, *self.bads)
+
+    def as_cause(self, shared: Shared) -> Cause:
+        """What the bad runs share, as the cause of a pair: the first good run and the first bad one."""
+        cells = self.columns[shared.column].cells
+        row = Row(cells[0], cells[len(self.goods)])
+        return Cause(kind=shared.kind, since=row, differences=shared.differences)
 
 
 def part(goods: Sequence[Run], bads: Sequence[Run]) -> Parting:

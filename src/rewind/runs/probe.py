@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding
@@ -19,9 +20,12 @@ from rewind.conversation.context import parts_text
 from rewind.conversation.talk import talk_of
 from rewind.edit.edits import Edit, Literal, SetSystem
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
+from rewind.gateway.options import UpstreamOptions
 from rewind.model.message import Answered
+from rewind.model.session import Session
 from rewind.model.step import Step, StepKind
-from rewind.pricing.spending import Spending
+from rewind.pricing.spending import Pricing, Spending
+from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.run import ForkOptions, ForkResult, fork
 from rewind.runs.imported_command import command_to_run
 from rewind.store.library import Library
@@ -39,16 +43,24 @@ class ProbeFailed(RewindError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProveOptions:
-    """What is to be proven, and at what price."""
+    """How the bad run is run again, and at what price."""
 
-    finding: Finding
-    fork: ForkOptions
-    """The bad run at the step where it parts; how it is run."""
+    home: Path
     samples: int = 1
     most_calls: int = 40
     """How many live calls may be made."""
-    told: Callable[["Trial"], None] = lambda _trial: None
-    """Hears of each trial when it is over."""
+    max_cost: float | None = None
+    """In US dollars; needs ``prices``."""
+    allow_drift: bool = False
+    command: tuple[str, ...] | None = None
+    """In place of the recorded one."""
+    upstream: UpstreamOptions = UpstreamOptions()
+    ignore: tuple[str, ...] = ()
+    prices: Pricing | None = None
+    announce: Callable[[str], None] = lambda _sentence: None
+    """Told, once, what a person should know before an agent starts."""
+    on_trial: Callable[["Trial"], None] = lambda _trial: None
+    """Called with each trial when it is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +119,17 @@ class Proof:
             return ()
         return tuple(trial for trial in self.trials if trial.like_good == len(trial.outcomes) > 0)
 
+    @property
+    def remedy(self) -> tuple[Edit, ...]:
+        """The edits that turn the outcome; none where nothing is proven."""
+        return self.proven[0].edits if self.proven else ()
 
-def prove(options: ProveOptions) -> Proof:
+
+def prove(finding: Finding, bad: Session, options: ProveOptions) -> Proof:
     """Probe by probe. Raises NothingToProve, and whatever a fork may raise."""
-    good, bad = options.finding.comparison.a.recording.session, options.fork.session
-    command_to_run(bad, options.fork.command, f"bisect {good.ref} {bad.ref} --prove")
-    return _Prover(options).proof()
+    good = finding.comparison.a.recording.session
+    command_to_run(bad, options.command, f"bisect {good.ref} {bad.ref} --prove")
+    return _Prover(finding, bad, options).proof()
 
 
 class _Stopped(Exception):
@@ -122,24 +139,40 @@ class _Stopped(Exception):
 class _Prover:
     """Asks, and keeps count."""
 
-    def __init__(self, options: ProveOptions) -> None:
+    def __init__(self, finding: Finding, bad: Session, options: ProveOptions) -> None:
+        self._finding = finding
         self._options = options
+        self._bad_run = ForkOptions(
+            session=bad,
+            step=finding.step[1] or 0,
+            home=options.home,
+            command=options.command,
+            allow_drift=options.allow_drift,
+            upstream=options.upstream,
+            ignore=options.ignore,
+            pricing=options.prices,
+            budget=_budget(options),
+            announce=_once(options.announce),
+            stop_after=True,
+            quiet=True,
+            probe=True,
+        )
         self._calls = 0
         self._spent: list[Spending] = []
 
     def proof(self) -> Proof:
-        row = self._options.finding.at
+        row = self._finding.at
         if row is None or row.a is None or row.b is None or row.a.sketch is None:
             raise NothingToProve(
                 "There is no step that both runs made and where they part: nothing can be put back.",
                 hint="rewind diff shows all that differs",
             )
-        if not self._options.finding.answers_part:
+        if not self._finding.answers_part:
             raise NothingToProve(
                 "Both runs do the same: there is no outcome that putting something back could turn.",
                 hint="rewind diff shows all that differs",
             )
-        found = remedies(self._options.finding)
+        found = remedies(self._finding)
         try:
             control = self._try("nothing, as a control", ())
         except _Stopped as stop:
@@ -174,7 +207,7 @@ class _Prover:
             trial = Trial(
                 what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip(".")
             )
-            self._options.told(trial)
+            self._options.on_trial(trial)
             return trial
 
     # ── one probe ────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,21 +221,12 @@ class _Prover:
             outcomes.append(self._outcome(result))
             sessions.append(result.session_id)
         trial = Trial(what=what, edits=edits, outcomes=tuple(outcomes), sessions=tuple(sessions), kind=kind)
-        self._options.told(trial)
+        self._options.on_trial(trial)
         return trial
 
     def _fork(self, edits: tuple[Edit, ...], sample: int) -> ForkResult:
         several = self._options.samples > 1
-        result = fork(
-            replace(
-                self._options.fork,
-                edits=edits,
-                stop_after=True,
-                quiet=True,
-                probe=True,
-                sample=sample + 1 if several else None,
-            )
-        )
+        result = fork(replace(self._bad_run, edits=edits, sample=sample + 1 if several else None))
         self._calls += sum(step.request.kind is StepKind.LLM_CALL for step in result.live)
         self._spent.append(result.spent)
         if result.answer is None and result.exit_code == ExitCode.INTERRUPTED:
@@ -221,28 +245,28 @@ class _Prover:
         return outcome_of(self._answer(result.session_id, result.answer), self._good, self._bad)
 
     def _answer(self, session: str, step: Step) -> Answered | None:
-        library = Library(self._options.fork.home)
+        library = Library(self._options.home)
         with library.open(library.find(session)) as reader:
             found = next((one for one in reader.recording().steps if one.index == step.index), None)
             return None if found is None else talk_of(found, lambda step: step.bodies(reader.blob)).answered
 
     @cached_property
     def _good(self) -> Answered | None:
-        row = self._options.finding.at
+        row = self._finding.at
         assert row is not None and row.a is not None, "there is something to prove"
-        return self._options.finding.comparison.a.answered(row.a.index)
+        return self._finding.comparison.a.answered(row.a.index)
 
     @cached_property
     def _bad(self) -> Answered | None:
-        row = self._options.finding.at
+        row = self._finding.at
         assert row is not None and row.b is not None, "there is something to prove"
-        return self._options.finding.comparison.b.answered(row.b.index)
+        return self._finding.comparison.b.answered(row.b.index)
 
     # ── the smallest change ──────────────────────────────────────────────────────────────────────────────────
 
     def _narrowed(self) -> tuple[Smallest, str | None]:
         """By sentence, then by word within what is left; and why the search was not finished."""
-        comparison, row = self._options.finding.comparison, self._options.finding.at
+        comparison, row = self._finding.comparison, self._finding.at
         assert row is not None and row.a is not None and row.b is not None, "there is something to prove"
         good, bad = comparison.a.asked(row.a.index), comparison.b.asked(row.b.index)
         sentences = by_sentence(parts_text(good.system), parts_text(bad.system))
@@ -277,3 +301,22 @@ class _Prover:
 def _sum(parts: Sequence[Spending]) -> Spending:
     known = [part.usd for part in parts if part.usd is not None]
     return Spending(usd=sum(known) if known else None, unpriced=sum(part.unpriced for part in parts))
+
+
+def _budget(options: ProveOptions) -> Budget | None:
+    if options.max_cost is None:
+        return None
+    assert options.prices is not None, "a limit in dollars needs prices"
+    return Budget(options.max_cost, options.prices)
+
+
+def _once(announce: Callable[[str], None]) -> Callable[[str], None]:
+    """Every probe would say the same."""
+    said: set[str] = set()
+
+    def say(sentence: str) -> None:
+        if sentence not in said:
+            said.add(sentence)
+            announce(sentence)
+
+    return say

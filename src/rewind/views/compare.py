@@ -1,17 +1,30 @@
-"""Two runs compared → plain JSON: what differs, where they part, and why."""
+"""Runs compared → plain JSON: what differs, where they part and why, and what came of putting things back."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rewind.compare.align import Row
+from rewind.compare.cause import Cause
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
+from rewind.compare.divergence import Finding
+from rewind.compare.many import Column, Parting, Shared
+from rewind.compare.minimise import Hunk
 from rewind.compare.move_result import saying_of
-from rewind.compare.phrases import slug
+from rewind.compare.phrases import cause_place, cause_title, ruled_out_text, slug
+from rewind.compare.run import Move, Run
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
+from rewind.reading.bisect import CodeComparison, GroupBisection, PairBisection
+from rewind.reading.compare import SessionDiff
+from rewind.store.catalog.since import Seen, Use
 from rewind.store.catalog.totals import Totals
+from rewind.text import moment
 from rewind.views.session import session as session_view
+from rewind.views.session import surroundings as surroundings_view
+
+if TYPE_CHECKING:
+    from rewind.runs.probe import Proof, Smallest, Trial
 
 
 def tokens_of(totals: Totals) -> int | None:
@@ -26,7 +39,7 @@ def seconds_of(session: Session) -> float | None:
     return None if session.end is None else max(0.0, session.end.ended - session.start.started)
 
 
-def difference(one: Difference) -> dict[str, Any]:
+def _difference(one: Difference) -> dict[str, Any]:
     return {
         "aspect": slug(one.aspect),
         "place": one.place,
@@ -38,37 +51,30 @@ def difference(one: Difference) -> dict[str, Any]:
     }
 
 
-def diff(
-    sides: Sequence[tuple[Session, Totals]],
-    comparison: Comparison,
-    rows: Sequence[Row],
-    changes: Iterable[RowChange],
-    summary: Summary | None,
-    *,
-    same: bool,
-    damaged: Sequence[Collection[int]] = ((), ()),
-) -> dict[str, Any]:
-    """Two sessions side by side; ``summary`` only where whole sessions are compared.
+def diff(found: SessionDiff) -> dict[str, Any]:
+    """Two sessions side by side.
 
     ``damaged`` are steps of which a body could not be read: what the rows say of them is not known to be so.
     """
-    by_row = {id(change.row): change for change in changes}
-    (a, totals_a), (b, totals_b) = sides
+    summary = None if found.summary is None else _summary(found.summary)
+    same = found.is_same()
+    by_row = {id(change.row): change for change in found.changes()}
+    a, b = found.a.session, found.b.session
     return {
         "schema": "rewind/diff@1",
-        "a": session_view(a, totals_a),
-        "b": session_view(b, totals_b),
+        "a": session_view(a, found.totals[0]),
+        "b": session_view(b, found.totals[1]),
         "same": same,
-        "summary": None if summary is None else _summary(summary),
-        "tokens": _figure(tokens_of(totals_a), tokens_of(totals_b)),
-        "cost_usd": _figure(*(None if one.unpriced else one.cost for one in (totals_a, totals_b))),
+        "summary": summary,
+        "tokens": _figure(*map(tokens_of, found.totals)),
+        "cost_usd": _figure(*(None if totals.unpriced else totals.cost for totals in found.totals)),
         "seconds": _figure(seconds_of(a), seconds_of(b)),
-        "rows": [diff_row(comparison, row, by_row.get(id(row))) for row in rows],
-        "damaged": {"a": sorted(damaged[0]), "b": sorted(damaged[1])},
+        "rows": [_diff_row(found.comparison, row, by_row.get(id(row))) for row in found.rows],
+        "damaged": {"a": sorted(found.a.damaged), "b": sorted(found.b.damaged)},
     }
 
 
-def diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dict[str, Any]:
+def _diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dict[str, Any]:
     """One row; what was told in an earlier one is named by its steps."""
     view: dict[str, Any] = {
         "a": row.indexes[0],
@@ -92,15 +98,15 @@ def diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dict
         "history_inherited": relation.inherited,
     }
     if change is not None:
-        view["differences"] = [difference(one) for one in change.differences]
+        view["differences"] = [_difference(one) for one in change.differences]
         view["repeated"] = [
-            {"aspect": slug(aspect), "as_at": steps(earlier, "a", "b")}
+            {"aspect": slug(aspect), "as_at": _steps(earlier, "a", "b")}
             for aspect, earlier in change.repeated.items()
         ]
     return view
 
 
-def steps(row: Row, first: str, second: str) -> dict[str, int | None]:
+def _steps(row: Row, first: str, second: str) -> dict[str, int | None]:
     """The steps of a row, by what the runs are called."""
     return {first: row.indexes[0], second: row.indexes[1]}
 
@@ -115,7 +121,7 @@ def _tries(row: Row, side: int) -> int | None:
     return None if move is None else len(move.failures) + 1
 
 
-def _summary(one: Summary) -> Mapping[str, int]:
+def _summary(one: Summary) -> dict[str, int]:
     return {
         "equal": one.equal,
         "changed": one.changed,
@@ -130,3 +136,202 @@ def _summary(one: Summary) -> Mapping[str, int]:
 
 def _figure(a: float | None, b: float | None) -> dict[str, float | None]:
     return {"a": a, "b": b, "delta": None if a is None or b is None else b - a}
+
+
+# ── where they part, and why ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bisection(found: PairBisection) -> dict[str, Any]:
+    """Where one bad run left one good run."""
+    one = found.finding
+    comparison = one.comparison
+    return {
+        "schema": "rewind/bisect@1",
+        "good": session_view(comparison.a.recording.session),
+        "bad": session_view(comparison.b.recording.session),
+        "diverges": one.diverges,
+        "answers_part": one.answers_part,
+        "step": None if one.at is None else _steps(one.at, "good", "bad"),
+        "at": None if one.at is None else _parting(one, one.at),
+        "causes": [_cause(one, cause, found.since.get(at)) for at, cause in enumerate(one.causes)],
+        "ruled_out": [
+            {"kind": slug(fact.kind), "fact": fact.fact, "text": ruled_out_text(fact)}
+            for fact in one.ruled_out
+        ],
+        "matched": one.matched,
+        "total": one.total,
+        "resync": None if one.resync is None else _steps(one.resync, "good", "bad"),
+        "steps": [_match(one, row) for row in one.before],
+        "beside": [
+            _steps(row, "good", "bad") | {"text": str(saying_of(run, move))}
+            for row in one.beside
+            for run, move in _made(one, row)
+        ],
+        "code": _code(found.code),
+    }
+
+
+def group_bisection(found: GroupBisection) -> dict[str, Any]:
+    """Where several bad runs left several good ones."""
+    one = found.parting
+    return {
+        "schema": "rewind/bisect_runs@1",
+        "good": [session_view(run.recording.session) for run in one.goods],
+        "bad": [session_view(run.recording.session) for run in one.bads],
+        "diverges": one.at is not None,
+        "column": one.at,
+        "columns": [_column(one, column) for column in one.columns],
+        "shared": [_shared(one, shared) for shared in one.shared],
+    }
+
+
+def _parting(one: Finding, row: Row) -> dict[str, Any]:
+    good = None if row.a is None else _move(one.comparison.a, row.a)
+    bad = None if row.b is None else _move(one.comparison.b, row.b)
+    return {"good": good, "bad": bad}
+
+
+def _move(run: Run, move: Move) -> dict[str, Any]:
+    said = saying_of(run, move)
+    response = move.step.response
+    return {
+        "step": move.index,
+        "kind": move.kind.value,
+        "provider": move.step.request.provider,
+        "model_asked": move.model_asked,
+        "model_answered": move.model_answered,
+        "status": response.head.status if response is not None and response.head is not None else None,
+        "failed": move.failed,
+        "failure": said.failure or None,
+        "tries": len(move.failures) + 1,
+        "words": said.words,
+        "calls": list(said.calls),
+        "text": str(said),
+    }
+
+
+def _cause(one: Finding, cause: Cause, seen: Seen | None) -> dict[str, Any]:
+    return {
+        "kind": slug(cause.kind),
+        "title": cause_title(cause),
+        "first_seen_at": _steps(cause.since, "good", "bad"),
+        "place": cause_place(one, cause) or None,
+        "evidence": cause.evidence or None,
+        "differences": [_difference(each) for each in cause.differences],
+        "since": None if seen is None else _seen(seen),
+    }
+
+
+def _seen(seen: Seen) -> dict[str, Any]:
+    return _use(seen) | {
+        "last_without": None if seen.last_without is None else _use(seen.last_without),
+        "sessions_before": seen.before,
+        "sessions_after": seen.after,
+        "sessions_unread": seen.unread,
+    }
+
+
+def _use(use: Use) -> dict[str, Any]:
+    return {
+        "session": use.session.id,
+        "name": use.session.start.name,
+        "step": use.step,
+        "time": moment(use.ts),
+        "surroundings": None if use.surroundings is None else surroundings_view(use.surroundings),
+    }
+
+
+def _match(one: Finding, row: Row) -> dict[str, Any]:
+    assert row.b is not None, "what matches has two moves"
+    response = row.b.step.response
+    # As it was read while recording: a thousand bodies are not read for a list.
+    known = response.reading.text if response is not None else ""
+    return _steps(row, "good", "bad") | {
+        "answers_match": one.comparison.relation(row).answers_alike,
+        "likeness": likeness(one.comparison, row).value,
+        "text": known or str(saying_of(one.comparison.b, row.b)),
+    }
+
+
+def _made(one: Finding, row: Row) -> Sequence[tuple[Run, Move]]:
+    pairs = ((one.comparison.a, row.a), (one.comparison.b, row.b))
+    return [(run, move) for run, move in pairs if move is not None]
+
+
+def _code(code: CodeComparison) -> dict[str, Any]:
+    return {
+        "good": None if code.good is None else surroundings_view(code.good),
+        "bad": None if code.bad is None else surroundings_view(code.bad),
+        "same": code.same,
+        "versions": {"good": dict(code.good_versions), "bad": dict(code.bad_versions)},
+        "changed_versions": [
+            {"name": change.name, "good": change.before, "bad": change.after}
+            for change in code.changed_versions
+        ],
+        "changed_locks": list(code.changed_locks),
+    }
+
+
+def _column(one: Parting, column: Column) -> dict[str, Any]:
+    return {
+        "cells": [
+            {
+                "session": run.recording.session.id,
+                "step": None if move is None else move.index,
+                "answer": answer,
+                "text": None if move is None else str(saying_of(run, move)),
+            }
+            for run, move, answer in zip(one.runs, column.cells, column.answers, strict=True)
+        ]
+    }
+
+
+def _shared(one: Parting, shared: Shared) -> dict[str, Any]:
+    return {
+        "kind": slug(shared.kind),
+        "column": shared.column,
+        "title": cause_title(one.as_cause(shared)),
+        "differences": [_difference(each) for each in shared.differences],
+    }
+
+
+# ── what was proven ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def proof(one: "Proof") -> dict[str, Any]:
+    """What ``rewind bisect --prove`` adds."""
+    return {
+        "proven": [_trial(trial) for trial in one.proven],
+        "control": _trial(one.control),
+        "trials": [_trial(trial) for trial in one.trials],
+        "smallest": None if one.smallest is None else _smallest(one.smallest),
+        "live_calls": one.live_calls,
+        "cost_usd": one.spent.usd,
+        "unpriced": one.spent.unpriced,
+        "stopped": one.stopped,
+    }
+
+
+def _trial(trial: "Trial") -> dict[str, Any]:
+    return {
+        "put_back": trial.what,
+        "cause": None if trial.kind is None else slug(trial.kind),
+        "edits": [edit.written for edit in trial.edits],
+        "outcomes": [outcome.value for outcome in trial.outcomes],
+        "like_good": trial.like_good,
+        "sessions": list(trial.sessions),
+        "refused": trial.refused,
+    }
+
+
+def _smallest(least: "Smallest") -> dict[str, Any]:
+    return {
+        "sentences": [_hunk(hunk) for hunk in least.sentences],
+        "words": [_hunk(hunk) for hunk in least.words],
+        "of": least.of,
+        "complete": least.complete,
+    }
+
+
+def _hunk(hunk: Hunk) -> dict[str, str]:
+    return {"good": hunk.good, "bad": hunk.bad}

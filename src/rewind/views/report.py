@@ -14,9 +14,9 @@ from rewind.model.session import Recording, Session
 from rewind.model.step import Ending, StepKind
 from rewind.reading.removal import Removed
 from rewind.redaction.scan import Finding
+from rewind.text import moment
 from rewind.views.markdown import code, fenced, table
 from rewind.views.report_conversation import UNKNOWN, conversation, titled
-from rewind.views.session import moment
 
 _CELL = 120
 

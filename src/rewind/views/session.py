@@ -1,7 +1,6 @@
 """Sessions and their steps as plain JSON."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from rewind.model.outcome import outcome_of
@@ -9,6 +8,7 @@ from rewind.model.session import Lineage, Recording, Session
 from rewind.model.step import Step
 from rewind.model.surroundings import Surroundings
 from rewind.store.catalog.totals import Totals
+from rewind.text import moment
 from rewind.views.body import body
 
 
@@ -172,12 +172,3 @@ def step(session_id: str, one: Step, request_body: bytes, response_body: bytes |
             "trailers": [list(pair) for pair in response.trailers],
         }
     return view
-
-
-def moment(seconds: float) -> str:
-    """ISO 8601, UTC, to the millisecond."""
-    try:
-        when = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds:g} s"  # a clock that was far off, or a file that is not ours: still to be shown
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rewind.views.session import moment
+from rewind.text import moment
 
 if TYPE_CHECKING:
     from rewind.gateway.clients import ClientCheck

@@ -1,29 +1,25 @@
 """``rewind bisect``: the first step where a bad run left a good one, and why."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import click
 
 from rewind.cli.app import App, common_options, complete_session, json_option, print_json
-from rewind.cli.comparing import Side, opened
-from rewind.cli.options import upstream_from, upstream_options
-from rewind.cli.prove_options import Probing, probing_options
-from rewind.cli.screens.bisect import print_finding
-from rewind.cli.screens.bisect_groups import print_parting
-from rewind.cli.screens.next_commands import next_moves
+from rewind.cli.options import prove_options, upstream_from, upstream_options
+from rewind.cli.progress import progress_line
+from rewind.cli.screens.bisect import print_groups, print_next, print_pair
+from rewind.cli.screens.diff import print_warnings
 from rewind.cli.screens.proof import print_proof, print_trial
 from rewind.cli.screens.terminal import Span, err, out
-from rewind.cli.since_when import code_text, since_text, since_when
-from rewind.compare.divergence import Finding, bisect
-from rewind.compare.many import part
-from rewind.edit.edits import Edit
-from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
-from rewind.model.session import split_step
-from rewind.runs.imported_command import command_hint
-from rewind.store.library import Library
-from rewind.views import bisect as views
-from rewind.views import prove as proving
+from rewind.errors import ExitCode, UsageError
+from rewind.reading.bisect import bisect_groups, bisect_pair, next_commands
+from rewind.views import compare as views
+
+if TYPE_CHECKING:
+    from rewind.runs.probe import Proof
 
 _SIDES = ("--good", "--bad")
 _COMMAND = "rewind.bisect.command"
@@ -79,7 +75,7 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     shell_complete=complete_session,
     help="Runs that did not (one or more)",
 )
-@probing_options
+@prove_options
 @upstream_options
 @json_option
 @common_options
@@ -128,36 +124,71 @@ def command(
             "A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND"
         )
     good_refs, bad_refs = _named(runs, goods, bads)
-    library = Library(app.home)
-    sessions = [library.find(ref) for ref in (*good_refs, *bad_refs)]
-    with opened(library, sessions) as sides:
-        for side in sides:
-            if not side.run.moves:
-                raise SessionNotFound(
-                    f"Session {side.id} has no steps: there is nothing to compare.",
-                    hint=f"rewind inspect {side.ref}",
-                )
-        if len(sides) == 2:
-            settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
-            upstream = upstream_from(
-                settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json or not proves
-            )
-            probing = Probing(
-                samples=samples,
-                most_calls=max_calls,
-                max_cost=max_cost,
-                allow_drift=allow_drift,
-                upstream=upstream,
-                ignore=settings.ignore,
-                command=given,
-            )
-            return show_pair(app, sides[0], sides[1], probing if proves else None, as_json=as_json)
+    if len(good_refs) + len(bad_refs) > 2:
         if proves:
             raise UsageError(
                 "--prove is about one good run and one bad one.",
                 hint=f"rewind bisect {good_refs[0]} {bad_refs[0]} --prove",
             )
-        return _several(sides[: len(good_refs)], sides[len(good_refs) :], as_json=as_json)
+        return _bisect_groups(app, good_refs, bad_refs, as_json=as_json)
+    settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
+    upstream = upstream_from(
+        settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json or not proves
+    )
+    with ExitStack() as stack:
+        with progress_line() as on_progress:
+            found = stack.enter_context(
+                bisect_pair(
+                    settings.home, good_refs[0], bad_refs[0], date_all=as_json, on_progress=on_progress
+                )
+            )
+        if not as_json:
+            print_pair(out(), found)
+        proof: Proof | None = None
+        if proves and found.finding.diverges:
+            from rewind.runs.probe import ProveOptions, prove  # lazily: it runs agents
+
+            if not as_json:
+                err().line()
+            proof = prove(
+                found.finding,
+                found.bad.session,
+                ProveOptions(
+                    home=settings.home,
+                    samples=samples,
+                    most_calls=max_calls,
+                    max_cost=max_cost,
+                    allow_drift=allow_drift,
+                    command=given,
+                    upstream=upstream,
+                    ignore=settings.ignore,
+                    prices=app.prices,
+                    announce=lambda sentence: err().line(Span(sentence, "yellow")),
+                    on_trial=(lambda _trial: None) if as_json else lambda trial: print_trial(err(), trial),
+                ),
+            )
+        if as_json:
+            print_json(views.bisection(found) | ({} if proof is None else {"proof": views.proof(proof)}))
+        else:
+            if proof is not None:
+                print_proof(out(), proof)
+            print_next(err(), next_commands(found, None if proof is None else proof.remedy))
+    print_warnings(err(), (found.good, found.bad))
+    return ExitCode.DIFFERENT if found.finding.diverges else ExitCode.OK
+
+
+def _bisect_groups(app: App, goods: Sequence[str], bads: Sequence[str], *, as_json: bool) -> ExitCode:
+    with ExitStack() as stack:
+        with progress_line() as on_progress:
+            found = stack.enter_context(bisect_groups(app.home, goods, bads, on_progress=on_progress))
+        if as_json:
+            print_json(views.group_bisection(found))
+        else:
+            print_groups(out(), found)
+            pair = f"{found.goods[0].ref} {found.bads[0].ref}"
+            err().line(Span(f"→ two of them in full: rewind bisect {pair}", "dim"))
+    print_warnings(err(), (*found.goods, *found.bads))
+    return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
 
 
 def _named(
@@ -181,70 +212,4 @@ def _named(
         raise UsageError(
             f"There is nothing to compare with: {missing} is missing.", hint="rewind bisect --help"
         )
-    for ref in (*goods, *bads):
-        session, step = split_step(ref)
-        if step is not None:
-            raise UsageError(
-                f"Whole sessions are compared, not steps ({ref!r}).",
-                hint=f"rewind diff {ref} …, or {session}",
-            )
     return goods, bads
-
-
-def show_pair(
-    app: App,
-    good: Side,
-    bad: Side,
-    probing: Probing | None = None,
-    *,
-    as_json: bool = False,
-    hints: bool = True,
-) -> ExitCode:
-    """Where these two part, and why; proven where that is asked for, and with what to do next."""
-    found = bisect(good.run, bad.run)
-    _check_readable(found, good, bad)
-    if as_json:
-        seen = {at: since_when(app.home, cause, good, bad) for at, cause in enumerate(found.causes)}
-        view = views.finding(found, {at: one for at, one in seen.items() if one is not None})
-        if probing is not None and found.diverges:
-            view["proof"] = proving.proof(probing.prove(app, found, bad.session, lambda _trial: None))
-        print_json(view)
-    else:
-        first = since_when(app.home, found.causes[0], good, bad) if found.causes else None
-        since = "" if first is None else since_text(first, good, bad)
-        print_finding(out(), found, good, bad, since=since, code=code_text(good, bad))
-        proven: tuple[Edit, ...] | None = None
-        if probing is not None and found.diverges:
-            err().line()
-            proof = probing.prove(app, found, bad.session, lambda trial: print_trial(err(), trial))
-            print_proof(out(), proof)
-            proven = proof.proven[0].edits if proof.proven else ()
-        again = command_hint(bad.run.recording)
-        for line in next_moves(found, good.ref, bad.ref, proven, command=again) if hints else ():
-            err().line(Span(line, "dim"))
-    return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
-
-
-def _check_readable(found: Finding, good: Side, bad: Side) -> None:
-    """What was read as empty because it is damaged must not be named as the reason. Raises DamagedStore."""
-    for side, step in zip((good, bad), found.step, strict=True):
-        if step in side.damaged:
-            raise DamagedStore(
-                f"A body of step {step} of session {side.id} is damaged: whether the runs part there cannot be told.",
-                hint=f"rewind verify {side.ref}, and rewind diff {good.ref} {bad.ref} shows the other steps",
-            )
-
-
-def _several(goods: Sequence[Side], bads: Sequence[Side], *, as_json: bool) -> int:
-    both = {side.id for side in goods} & {side.id for side in bads}
-    if both:
-        raise UsageError(f"Session {min(both)} is named as good and as bad.")
-    parting = part([side.run for side in goods], [side.run for side in bads])
-    if as_json:
-        print_json(views.parting(parting))
-    else:
-        print_parting(out(), parting, goods, bads)
-        good, bad = goods[0].ref, bads[0].ref
-        err().line(Span(f"→ two of them in full: rewind bisect {good} {bad}", "dim"))
-    parted = parting.at is not None or bool(parting.shared)
-    return ExitCode.DIFFERENT if parted else ExitCode.OK

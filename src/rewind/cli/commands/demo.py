@@ -3,8 +3,10 @@
 import click
 
 from rewind.cli.app import App, common_options
-from rewind.cli.screens.terminal import err
+from rewind.cli.screens.bisect import print_pair
+from rewind.cli.screens.terminal import err, out
 from rewind.errors import ExitCode
+from rewind.reading.bisect import bisect_pair
 
 
 @click.command("demo")
@@ -21,10 +23,7 @@ def command(app: App) -> int:
       rewind demo --home /tmp/try-rewind
     """
     # Lazily: help should not wait for the engine.
-    from rewind.cli.commands.bisect import show_pair
-    from rewind.cli.comparing import opened
     from rewind.demo.run import run_demo
-    from rewind.store.library import Library
 
     talk = err()
     demo = run_demo(app.home, talk.line)
@@ -35,10 +34,9 @@ def command(app: App) -> int:
         "Where did the bad run leave the good one, and why? That is: rewind bisect refund-good refund-bad"
     )
     talk.line()
-    library = Library(app.home)
-    with opened(library, [library.find(demo.good), library.find(demo.bad)]) as (good, bad):
-        # Its hints would go live, and the provider is gone.
-        show_pair(app, good, bad, hints=False)
+    with bisect_pair(app.home, demo.good, demo.bad) as found:
+        # Without its next commands: they would go live, and the provider is gone.
+        print_pair(out(), found)
     talk.line()
     talk.line("Try next:")
     for command in (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.options import upstream_from, upstream_options
+from rewind.cli.options import read_money, upstream_from, upstream_options
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step, split_tool
@@ -16,19 +16,6 @@ from rewind.store.library import Library
 
 if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkOptions, ForkPlan, ForkResult
-
-
-def read_money(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """``0.50``, or ``$0.50``."""
-    if value is None:
-        return None
-    try:
-        usd = float(value.removeprefix("$"))
-    except ValueError:
-        usd = -1.0
-    if not 0 < usd < float("inf"):
-        raise click.BadParameter(f"{value!r} is no sum in US dollars, such as 0.50.", context, parameter)
-    return usd
 
 
 @click.command("fork")

@@ -1,19 +1,23 @@
-"""Where two runs part and why, for people: the screen of ``rewind bisect``."""
+"""Where runs part and why, for people: the screens of ``rewind bisect``."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
-from rewind.cli.comparing import Side, print_sides
-from rewind.cli.screens.causes import cause_blocks, print_causes
+from rewind.cli.screens.diff import print_sides
+from rewind.cli.screens.difference import cause_blocks, cause_lines, print_causes
 from rewind.cli.screens.paragraph import Line, print_hanging, room
 from rewind.cli.screens.table import display_width
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
+from rewind.compare.many import Column, Parting
 from rewind.compare.move_result import Saying, saying_of
-from rewind.compare.phrases import ruled_out_text, step_label
-from rewind.match.difference import common_beginning
+from rewind.compare.phrases import NO_STEP, ruled_out_text, step_label
+from rewind.model.surroundings import Surroundings
+from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection
+from rewind.reading.compare import ComparedSession
 from rewind.safe import safe_line
-from rewind.text import plural
+from rewind.text import minute, plural
 
 _FIRST, _LAST = 2, 3
 """Steps that match and are shown: at the beginning, and before the runs part."""
@@ -24,28 +28,44 @@ _MOST_SAID = 320
 _SHARED = 60
 """Characters that both answers begin with and that are shown."""
 _LONGEST_FACT = 60
+_LONGEST_CODE_FACT = 80
+_MOST_VERSIONS = 4
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BEFORE = 6
+"""Columns before the parting that are shown where not all fit."""
 
 
-def print_finding(
-    terminal: Terminal, finding: Finding, good: Side, bad: Side, *, since: str = "", code: str = ""
-) -> None:
-    """The whole screen; ``since`` tells since when the first cause is there, ``code`` what both runs stood on."""
+def print_pair(terminal: Terminal, found: PairBisection) -> None:
+    """The screen of one good run and one bad run."""
+    finding = found.finding
     sign, *headline = _headline(finding)
     print_hanging(terminal, [tuple(headline)], label=sign.text, indent=2, style=sign.style)
     terminal.line()
-    print_sides(terminal, [("good", good.session), ("bad", bad.session)])
+    print_sides(terminal, [("good", found.good.session), ("bad", found.bad.session)])
     terminal.line()
     _print_steps(terminal, finding)
     terminal.line()
     if finding.at is not None:
         print_causes(terminal, list(cause_blocks(finding)), ("Cause", "Causes"), _FACTS)
     ruled_out = " · ".join(safe_line(ruled_out_text(one), _LONGEST_FACT) for one in finding.ruled_out)
-    facts = {"Since": since, "Ruled out": ruled_out, "Code": code, "Matched": _matched(finding)}
+    facts = {
+        "Since": _since(found),
+        "Ruled out": ruled_out,
+        "Code": " · ".join(safe_line(fact, _LONGEST_CODE_FACT) for fact in _code(found.code)),
+        "Matched": _matched(finding),
+    }
     for label, text in facts.items():
         if text:
             print_hanging(terminal, [(Span(text),)], label=label, indent=_FACTS)
     for aside in _asides(finding):
         print_hanging(terminal, [(Span(aside, "dim"),)], indent=_FACTS)
+
+
+def print_next(terminal: Terminal, commands: Sequence[NextCommand]) -> None:
+    """What to do about it, a line for each command."""
+    width = max((len(command.purpose) for command in commands), default=0) + 1
+    for command in commands:
+        terminal.line(Span(f"→ {command.purpose + ':':<{width}}  {command.command}", "dim"))
 
 
 # ── the headline ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -125,9 +145,15 @@ def _print_parting(terminal: Terminal, finding: Finding, row: Row, labels: int) 
     if good == bad:
         _print_said(terminal, "Both", good, 0)
         return
-    shared = common_beginning(good.words, bad.words) if good is not None and bad is not None else 0
+    shared = _shared_letters(good.words, bad.words) if good is not None and bad is not None else 0
     _print_said(terminal, "Good", good, shared)
     _print_said(terminal, "Bad", bad, shared)
+
+
+def _shared_letters(good: str, bad: str) -> int:
+    """How many letters both begin with."""
+    pairs = enumerate(zip(good, bad, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(good), len(bad)))
 
 
 def _print_said(terminal: Terminal, who: str, said: Saying | None, shared: int) -> None:
@@ -200,3 +226,182 @@ def _steps(rows: Sequence[Row]) -> str:
     indexes = [str(index) for row in rows for index in row.indexes if index is not None]
     more = f" and {len(indexes) - 8} more" if len(indexes) > 8 else ""
     return ("step " if len(indexes) == 1 else "steps ") + ", ".join(indexes[:8]) + more
+
+
+# ── since when, and on what code ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _since(found: PairBisection) -> str:
+    """``first seen 2026-11-15 09:14 UTC in 9b2c0d1e; last with the old one: 7f3a2b9c, 09:02 UTC``."""
+    seen = found.since.get(0)
+    if seen is None:
+        return ""
+    first = minute(seen.ts)
+    facts = [f"first seen {first} in {_named(seen.session.id, found)}"]
+    if seen.last_without is not None:
+        last = minute(seen.last_without.ts)
+        shown = last[11:] if last[:10] == first[:10] else last
+        facts.append(f"last with the old one: {_named(seen.last_without.session.id, found)}, {shown}")
+    if seen.after:
+        facts.append(f"{plural(seen.after, 'session')} later still had the old one")
+    if seen.unread:
+        facts.append(f"{plural(seen.unread, 'earlier session')} cannot tell")
+    return "; ".join(facts)
+
+
+def _named(session: str, found: PairBisection) -> str:
+    good, bad = found.good.id, found.bad.id
+    if session in (good, bad) and good != bad:
+        return f"{session} (the {'good' if session == good else 'bad'} run)"
+    return session
+
+
+def _code(code: CodeComparison) -> Iterator[str]:
+    """Commits, packages and lock files of both runs, as far as they are known."""
+    if text := _commits(code):
+        yield f"git {text}"
+    yield from (f"{change.name} {change.before} → {change.after}" for change in code.changed_versions)
+    same = [
+        f"{name} {version}"
+        for name, version in code.good_versions.items()
+        if code.bad_versions.get(name) == version
+    ]
+    if same:
+        more = f" and {len(same) - _MOST_VERSIONS} more" if len(same) > _MOST_VERSIONS else ""
+        yield ", ".join(same[:_MOST_VERSIONS]) + more + " in both"
+    yield from (f"{name} changed" for name in code.changed_locks)
+
+
+def _commits(code: CodeComparison) -> str:
+    if not any(side is not None and side.commit is not None for side in (code.good, code.bad)):
+        return ""
+    before, after = _commit(code.good), _commit(code.bad)
+    match code.same:
+        case True:
+            return f"{before} in both"
+        case None if before == after:
+            return f"{before} in both, not known whether it is the same"
+        case False if before == after:
+            return f"{before} in both, but not the same changes"
+    return f"{before} → {after}"
+
+
+def _commit(found: Surroundings | None) -> str:
+    if found is None or found.commit is None:
+        return "not known"
+    return found.commit[:7] + (" + uncommitted changes" if found.dirty else "")
+
+
+# ── several runs on a side ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_groups(terminal: Terminal, found: GroupBisection) -> None:
+    """The screen of several good runs and several bad ones: who said what, where they part, what the bad ones share."""
+    parting = found.parting
+    sign, headline = _group_headline(parting)
+    print_hanging(terminal, [(headline,)], label=sign.text, indent=2, style=sign.style)
+    terminal.line()
+    sides = [("good", side) for side in found.goods] + [("bad", side) for side in found.bads]
+    _print_table(terminal, parting, sides)
+    terminal.line()
+    if parting.at is not None:
+        _print_answers(terminal, parting, parting.columns[parting.at])
+        terminal.line()
+    _print_shared(terminal, parting)
+
+
+def _group_headline(parting: Parting) -> tuple[Span, Span]:
+    runs = f"{plural(len(parting.goods), 'good run')}, {plural(len(parting.bads), 'bad run')}"
+    if parting.at is not None:
+        where = _column_label(parting.columns[parting.at])
+        return Span("✗ ", "bold red"), Span(f"They part at step {where}: {runs}", "bold")
+    if parting.shared:
+        said = f"No answer tells them apart, but the bad runs share something: {runs}"
+        return Span("≠ ", "bold yellow"), Span(said, "bold")
+    return Span("✓ ", "bold green"), Span(f"Nothing tells them apart: {runs}", "bold")
+
+
+def _column_label(column: Column) -> str:
+    """The step of the first good run; where it made none, of the first run that did."""
+    first = column.cells[0]
+    if first is not None:
+        return str(first.index)
+    index = next(move.index for move in column.cells if move is not None)
+    return f"{NO_STEP}/{index}"
+
+
+def _print_table(terminal: Terminal, parting: Parting, sides: Sequence[tuple[str, ComparedSession]]) -> None:
+    """A row for each run, a column for each step; runs with the same letter said the same there."""
+    names = [safe_line(side.session.start.name or "", 24) for _, side in sides]
+    head = max(map(display_width, names)) + len("  good  7f3a2b9c  ") + 1
+    start, end = _window(parting, room(terminal, head))
+    labels = [_column_label(column) for column in parting.columns]
+    widths = [max(2, len(label)) + 1 for label in labels]
+    before, behind = "… " if start else "", " …" if end < len(labels) else ""
+
+    def line(label: Span, cells: Sequence[Span], *, marks: bool = False) -> None:
+        shown = [Span(cells[at].text.rjust(widths[at]), cells[at].style) for at in range(start, end)]
+        if marks:
+            terminal.write(terminal.text(label, " " * len(before), *shown).rstrip() + "\n")
+        else:
+            terminal.line(label, Span(before, "dim"), *shown, Span(behind, "dim"))
+
+    line(Span("  step".ljust(head), "dim"), [Span(label, "dim") for label in labels])
+    for number, ((side, opened), name) in enumerate(zip(sides, names, strict=True)):
+        style = "green" if side == "good" else "red"
+        text = f"  {side:<4}  {opened.id}  {name}"
+        text += " " * (head - display_width(text))
+        line(Span(text), [_cell(column, number, style, len(parting.goods)) for column in parting.columns])
+    if parting.at is not None:
+        line(
+            Span(" " * head), [Span("^" if at == parting.at else "") for at in range(len(labels))], marks=True
+        )
+
+
+def _cell(column: Column, run: int, style: str, split: int) -> Span:
+    answer = column.answers[run]
+    if answer is None:
+        return Span("·", "dim")
+    letter = _LETTERS[answer] if answer < len(_LETTERS) else "*"
+    told_apart = not set(column.answers[:split]) & set(column.answers[split:])
+    return Span(letter, style if told_apart else "")
+
+
+def _window(parting: Parting, width: int) -> tuple[int, int]:
+    """The columns that fit, the one where the runs part among them."""
+    widths = [max(2, len(_column_label(column))) + 1 for column in parting.columns]
+    if sum(widths) <= width:
+        return 0, len(widths)
+    at = parting.at or 0
+    start = max(0, at - _BEFORE)
+    sums = list(accumulate(widths[start:]))
+    fits = sum(total <= width - 4 for total in sums)
+    return start, min(len(widths), start + max(1, fits))
+
+
+def _print_answers(terminal: Terminal, parting: Parting, column: Column) -> None:
+    """What each letter of the column stands for."""
+    told = set()
+    for run, move, answer in zip(parting.runs, column.cells, column.answers, strict=True):
+        if answer in told:
+            continue
+        told.add(answer)
+        letter = "·" if answer is None else _LETTERS[answer] if answer < len(_LETTERS) else "*"
+        said = "(no such step)" if move is None else safe_line(str(saying_of(run, move)), 320)
+        print_hanging(terminal, [(Span(said),)], label=f"  {letter}", indent=5, style="bold")
+
+
+def _print_shared(terminal: Terminal, parting: Parting) -> None:
+    """What all bad runs have and no good one, told by the first of either."""
+    blocks: list[list[Line]] = []
+    for shared in parting.shared:
+        place = (
+            ""
+            if shared.column == parting.at
+            else f"from step {_column_label(parting.columns[shared.column])} on"
+        )
+        title, *evidence = cause_lines(parting.as_cause(shared), place)
+        blocks.append([title, *((Span("  "), *line) for line in evidence)])
+    if not blocks:
+        blocks = [[(Span("nothing that was asked is the same in all bad runs and in no good one"),)]]
+    print_causes(terminal, blocks, ("Shared", "Shared"), _FACTS)

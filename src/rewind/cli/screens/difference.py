@@ -1,4 +1,6 @@
-"""How a difference is shown: word by word where a text was edited, by field where it is JSON, by name where it has one.
+"""How differences and causes are shown, for people.
+
+Word by word where a text was edited, by field where it is JSON, by name where it has one.
 
 What went stands in ``[-…-]``, what came in ``{+…+}``; colours only help. Equal stretches are folded, to ``…``.
 """
@@ -9,15 +11,14 @@ from itertools import groupby, islice
 from typing import Any
 
 from rewind.cli.screens.context import SIGNS
-from rewind.cli.screens.paragraph import Line
-from rewind.cli.screens.terminal import Span
-from rewind.compare.delta import Aspect, Difference
-from rewind.compare.phrases import tool_place
+from rewind.cli.screens.paragraph import Line, print_hanging
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.delta import Aspect, Difference, value_differences
+from rewind.compare.divergence import Finding
+from rewind.compare.phrases import cause_place, cause_title, tool_place
 from rewind.compare.words import Piece, WordFate, word_pieces
 from rewind.conversation.context import Fate
-from rewind.conversation.message_digest import written
-from rewind.match.difference import ABSENT, differences
-from rewind.match.paths import written as written_path
 from rewind.safe import safe_line
 from rewind.text import plural
 
@@ -39,6 +40,14 @@ _MARKS = {
     WordFate.GONE: ("[-", "-]", "red"),
     WordFate.COME: ("{+", "+}", "green"),
 }
+_MOST_CAUSES = 6
+_MOST_EVIDENCE = 10
+"""Lines of evidence for the first cause."""
+_BRIEF = 160
+"""Characters of evidence for the others."""
+_BEHIND_TITLE = 72
+"""Characters up to which evidence stands behind its title."""
+_IN_ONE_LINE = frozenset({CauseKind.MODEL, CauseKind.SNAPSHOT, CauseKind.PARAMETERS})
 
 
 def difference_lines(one: Difference, *, most: int | None = MOST) -> list[Line]:
@@ -138,17 +147,10 @@ def _field_lines(before: str, after: str) -> list[Line]:
     old, new = _json(before), _json(after)
     if type(old) is not type(new) or not isinstance(old, dict | list):
         return []
-    found = list(islice(differences(old, new), _MOST_FIELDS + 1))
-    if len(found) > _MOST_FIELDS:
+    fields = list(islice(value_differences(Aspect.TOOL_OUTPUT, "", old, new), _MOST_FIELDS + 1))
+    if len(fields) > _MOST_FIELDS:
         return []
-    lines: list[Line] = []
-    for one in found:
-        sides = [None if side is ABSENT else written(side) for side in (one.recorded, one.asked)]
-        field = Difference(
-            aspect=Aspect.TOOL_OUTPUT, place=written_path(one.path), before=sides[0], after=sides[1]
-        )
-        lines += _named(field.place or "all of it", field, full=False)
-    return lines
+    return [line for field in fields for line in _named(field.place, field, full=False)]
 
 
 def _json(text: str) -> Any:
@@ -245,3 +247,90 @@ def _middle_out(text: str, most: int = _PIECE) -> str:
         return text
     half = (most - 30) // 2  # room for what is said of the rest
     return f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
+
+
+# ── why two runs parted: a sentence for each cause, and the evidence below it ───────────────────────────────────────
+
+
+def cause_blocks(finding: Finding) -> Iterator[list[Line]]:
+    """All causes, ranked, a block of lines for each: the first in full, of the others what changed."""
+    for number, cause in enumerate(finding.causes[:_MOST_CAUSES]):
+        title, *evidence = cause_lines(cause, cause_place(finding, cause, brief=number > 0))
+        shown = evidence if number == 0 else _brief(evidence)
+        yield [title, *((Span("  "), *line) for line in shown)]
+
+
+def print_causes(
+    terminal: Terminal, blocks: Sequence[list[Line]], labels: tuple[str, str], indent: int
+) -> None:
+    """The blocks below each other, numbered where there are several; ``labels`` for one of them, and for more."""
+    if len(blocks) == 1:
+        print_hanging(terminal, blocks[0], label=labels[0], indent=indent, style="bold")
+        return
+    for number, block in enumerate(blocks, 1):
+        label = f"{labels[1] if number == 1 else '':<{indent}}{number}"
+        print_hanging(terminal, block, label=label, indent=indent + 3, style="bold")
+
+
+def cause_lines(cause: Cause, place: str = "") -> list[Line]:
+    """The title, then the evidence; short evidence stands behind its title."""
+    evidence = list(_evidence(cause))
+    title: Line = (Span(cause_title(cause), "bold"),)
+    if cause.kind in _IN_ONE_LINE and len(evidence) == 1 and _length(evidence) <= _BEHIND_TITLE:
+        title, evidence = (*title, Span(": "), *evidence[0]), []
+    if place:
+        title = (*title, Span(f", {place}", "dim"))
+    if cause.evidence:
+        evidence.append((Span(cause.evidence, "dim"),))
+    return [title, *evidence]
+
+
+def _evidence(cause: Cause) -> Iterator[Line]:
+    several = len(cause.differences) > 1
+    most = _MOST_EVIDENCE // 2 if several else _MOST_EVIDENCE
+    left = _MOST_EVIDENCE
+    for one in cause.differences:
+        if cause.kind is CauseKind.ERROR and (
+            one.before is None or one.after is None or one.place == "status"
+        ):
+            continue  # stands in the title, and where the runs part
+        lines = difference_lines(one, most=most)
+        if several and cause.kind is CauseKind.TOOL_OUTPUT and one.about:
+            # Which result it is stands in the title where there is only one.
+            lines = [(Span(f"{one.about}:"),), *((Span("  "), *line) for line in lines)]
+        if left <= 0:
+            yield (Span("…", "dim"),)
+            return
+        yield from lines
+        left -= len(lines)
+
+
+def _brief(evidence: Sequence[Line]) -> list[Line]:
+    """The first line with a change in it, with the one below where what went and what came stand apart; of each as
+    much as is read at a glance."""
+    changed = [line for line in evidence if _styles(line) & {"red", "green"}]
+    if not changed:
+        return list(evidence[:1])
+    apart = len(changed) > 1 and _styles(changed[0]) | _styles(changed[1]) >= {"red", "green"} > _styles(
+        changed[0]
+    )
+    return [_start(line) for line in changed[: 2 if apart else 1]]
+
+
+def _styles(line: Line) -> set[str]:
+    return {span.style for span in line} & {"red", "green"}
+
+
+def _start(line: Line) -> Line:
+    spans: list[Span] = []
+    room = _BRIEF
+    for span in line:
+        spans.append(Span(safe_line(span.text, room) if len(span.text) > room else span.text, span.style))
+        room -= len(span.text)
+        if room <= 0:
+            break
+    return tuple(spans)
+
+
+def _length(lines: Sequence[Line]) -> int:
+    return sum(len(span.text) for line in lines for span in line)

@@ -10,8 +10,7 @@ from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
-from rewind.text import duration, plural
-from rewind.views.session import moment
+from rewind.text import duration, moment, plural
 
 
 def status(session: Session) -> Span:

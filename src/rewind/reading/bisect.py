@@ -1,0 +1,241 @@
+"""Where bad runs left good ones, why, since when, and what to do about it."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.delta import Aspect
+from rewind.compare.divergence import Finding, bisect
+from rewind.compare.many import Parting, part
+from rewind.compare.remedy import remedies
+from rewind.compare.summary import lasting_value
+from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
+from rewind.edit.grammar import Edit
+from rewind.errors import DamagedStore, SessionNotFound, UsageError
+from rewind.model.program import program_of
+from rewind.model.session import Session, split_step
+from rewind.model.surroundings import Surroundings
+from rewind.reading.compare import ComparedSession, opened_side_by_side
+from rewind.reading.progress import OnProgress, ignored
+from rewind.runs.imported_command import command_hint
+from rewind.store.catalog.since import Mark, Part, Seen, first_seen
+from rewind.store.library import Library
+
+_LASTING = {
+    CauseKind.MODEL: (Part.MODEL, Aspect.MODEL),
+    CauseKind.SNAPSHOT: (Part.SNAPSHOT, Aspect.SNAPSHOT),
+    CauseKind.SYSTEM: (Part.SYSTEM, Aspect.SYSTEM),
+    CauseKind.TOOLS: (Part.TOOLS, Aspect.TOOLS),
+    CauseKind.PARAMETERS: (Part.SETTINGS, Aspect.PARAMETERS),
+}
+"""What stays once it is changed, so that its first use can be looked for."""
+_SHARED_BY_AGENTS = frozenset({CauseKind.MODEL, CauseKind.PARAMETERS})
+"""Values that other agents may have used before: only runs of this one count."""
+_MOST_EDITS = 3
+_LONGEST_EDIT = 200
+"""Characters of an edit that one would still paste."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeComparison:
+    """What code two runs stood on, as far as that is known."""
+
+    good: Surroundings | None
+    bad: Surroundings | None
+    same: bool | None
+    """``None`` where it is not known."""
+    good_versions: Mapping[str, str]
+    """Package → version."""
+    bad_versions: Mapping[str, str]
+    changed_versions: tuple[VersionChange, ...]
+    changed_locks: tuple[str, ...]
+    """Names of lock files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairBisection:
+    """Where one bad run left one good run."""
+
+    good: ComparedSession
+    bad: ComparedSession
+    finding: Finding
+    since: Mapping[int, Seen]
+    """Since when a cause is there, by its number in ``finding.causes``."""
+    code: CodeComparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBisection:
+    """Where several bad runs left several good ones, and what the bad ones share."""
+
+    goods: tuple[ComparedSession, ...]
+    bads: tuple[ComparedSession, ...]
+    parting: Parting
+
+    @property
+    def diverges(self) -> bool:
+        return self.parting.at is not None or bool(self.parting.shared)
+
+
+@contextmanager
+def bisect_pair(
+    home: Path, good: str, bad: str, *, date_all: bool = False, on_progress: OnProgress = ignored
+) -> Iterator[PairBisection]:
+    """The first step where the run ``bad`` left the run ``good``, and why.
+
+    Since when a cause is there is looked up for the first cause, or for all with ``date_all``. Texts are read as they
+    are asked for, so the value is to be used inside the context. Raises UsageError, SessionNotFound, DamagedStore.
+    """
+    with _opened(home, (good, bad), on_progress) as (one, other):
+        finding = bisect(one.run, other.run)
+        _check_readable(finding, one, other)
+        causes = finding.causes if date_all else finding.causes[:1]
+        seen = {at: _first_seen(home, cause, one, other, on_progress) for at, cause in enumerate(causes)}
+        yield PairBisection(
+            good=one,
+            bad=other,
+            finding=finding,
+            since={at: first for at, first in seen.items() if first is not None},
+            code=_code(one, other),
+        )
+
+
+@contextmanager
+def bisect_groups(
+    home: Path, goods: Sequence[str], bads: Sequence[str], *, on_progress: OnProgress = ignored
+) -> Iterator[GroupBisection]:
+    """The step where the bad runs left the good ones; to be used inside the context, as that of a pair is."""
+    with _opened(home, (*goods, *bads), on_progress) as sides:
+        good, bad = tuple(sides[: len(goods)]), tuple(sides[len(goods) :])
+        if both := {side.id for side in good} & {side.id for side in bad}:
+            raise UsageError(f"Session {min(both)} is named as good and as bad.")
+        yield GroupBisection(
+            goods=good, bads=bad, parting=part([side.run for side in good], [side.run for side in bad])
+        )
+
+
+@contextmanager
+def _opened(home: Path, refs: Sequence[str], on_progress: OnProgress) -> Iterator[list[ComparedSession]]:
+    library = Library(home)
+    with opened_side_by_side(library, [_whole(library, ref) for ref in refs], on_progress) as sides:
+        for side in sides:
+            if not side.run.moves:
+                raise SessionNotFound(
+                    f"Session {side.id} has no steps: there is nothing to compare.",
+                    hint=f"rewind inspect {side.ref}",
+                )
+        yield sides
+
+
+def _whole(library: Library, ref: str) -> Session:
+    session, step = split_step(ref)
+    if step is not None:
+        raise UsageError(
+            f"Whole sessions are compared, not steps ({ref!r}).", hint=f"rewind diff {ref} …, or {session}"
+        )
+    return library.find(ref)
+
+
+def _check_readable(finding: Finding, good: ComparedSession, bad: ComparedSession) -> None:
+    """What was read as empty because it is damaged must not be named as the reason. Raises DamagedStore."""
+    for side, step in zip((good, bad), finding.step, strict=True):
+        if step in side.damaged:
+            raise DamagedStore(
+                f"A body of step {step} of session {side.id} is damaged: whether the runs part there cannot be told.",
+                hint=f"rewind verify {side.ref}, and rewind diff {good.ref} {bad.ref} shows the other steps",
+            )
+
+
+# ── since when, and on what code ─────────────────────────────────────────────────────────────────────────────
+
+
+def _first_seen(
+    home: Path, cause: Cause, good: ComparedSession, bad: ComparedSession, on_progress: OnProgress
+) -> Seen | None:
+    """The first session with the new value; ``None`` where that is not known, or not a thing that lasts."""
+    before, after = cause.since.a, cause.since.b
+    if cause.kind not in _LASTING or before is None or after is None:
+        return None
+    if bad.session.file is not None:
+        return None  # what this store holds says nothing of a run that came from elsewhere
+    field, aspect = _LASTING[cause.kind]
+    new = lasting_value(after, aspect)
+    if new is None:
+        return None
+    agents = {program_of(side.session.start.command) for side in (good, bad)}
+    return first_seen(
+        home,
+        Mark(part=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
+        old=lasting_value(before, aspect),
+        until=bad.session,
+        among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,
+        progress=lambda done, total: on_progress("sessions looked through", done, total),
+    )
+
+
+def _code(good: ComparedSession, bad: ComparedSession) -> CodeComparison:
+    one, other = good.run.recording, bad.run.recording
+    before, after = versions_of(one), versions_of(other)
+    return CodeComparison(
+        good=one.surroundings,
+        bad=other.surroundings,
+        same=same_code(one.surroundings, other.surroundings),
+        good_versions=before,
+        bad_versions=after,
+        changed_versions=changed_versions(before, after),
+        changed_locks=changed_locks(one.surroundings, other.surroundings),
+    )
+
+
+# ── what to do about it ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class NextCommand:
+    """A command that goes on from a divergence."""
+
+    purpose: str
+    """``prove it``, ``try it`` or ``see all``."""
+    command: str
+    """To be pasted into a shell."""
+
+
+def next_commands(found: PairBisection, proven: Sequence[Edit] | None = None) -> tuple[NextCommand, ...]:
+    """What to do about the divergence; ``proven`` are edits that turn the outcome, ``None`` where nothing was tried."""
+    finding, good, bad = found.finding, found.good.ref, found.bad.ref
+    if finding.at is None:
+        return ()
+    commands = []
+    behind = command_hint(found.bad.run.recording)  # None: the agent cannot be run again
+    if behind is not None:
+        forks = _forks(finding, bad) if proven is None else _fork_with(finding, bad, proven)
+        commands += [NextCommand("try it", f"{fork}{behind}") for fork in forks]
+        if proven is None and finding.answers_part and remedies(finding):
+            commands.insert(0, NextCommand("prove it", f"rewind bisect {good} {bad} --prove{behind}"))
+    return (*commands, NextCommand("see all", f"rewind diff {good} {bad}"))
+
+
+def _forks(finding: Finding, bad: str) -> Iterator[str]:
+    """The bad run again, with what the good one had in that place."""
+    if not finding.causes or finding.at is None or finding.at.b is None:
+        return
+    fork = f"rewind fork {bad}:{finding.at.b.index}"
+    match finding.causes[0].kind:
+        case CauseKind.SAMPLING:
+            yield f"{fork} --samples 5"
+        case CauseKind.ERROR:
+            yield fork
+        case kind:
+            remedy = next((remedy for remedy in remedies(finding) if remedy.kind is kind), None)
+            yield from _fork_with(finding, bad, () if remedy is None else remedy.edits)
+
+
+def _fork_with(finding: Finding, bad: str, edits: Sequence[Edit]) -> Iterator[str]:
+    assert finding.at is not None, "runs that part are forked where they do"
+    typed = all(len(edit.written) <= _LONGEST_EDIT for edit in edits) and len(edits) <= _MOST_EDITS
+    if edits and typed and finding.at.b is not None:
+        fork = f"rewind fork {bad}:{finding.at.b.index}"
+        yield " ".join([fork, *(f"--set {shlex.quote(edit.written)}" for edit in edits)])
