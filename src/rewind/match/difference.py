@@ -51,7 +51,7 @@ ABSENT = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FieldDifference:
     """One field that is not the same."""
 
     path: tuple[str | int, ...]
@@ -94,12 +94,12 @@ class Difference:
         return all(any(kind.fullmatch(text) for _, kind in _CHANGING) for text in texts)
 
 
-def differences(recorded: Any, asked: Any) -> Iterator[Difference]:
+def differences(recorded: Any, asked: Any) -> Iterator[FieldDifference]:
     """The fields in which two bodies differ, in reading order. Lists are compared after their common start and end."""
     yield from _between((), recorded, asked)
 
 
-def _between(path: tuple[str | int, ...], recorded: Any, asked: Any) -> Iterator[Difference]:
+def _between(path: tuple[str | int, ...], recorded: Any, asked: Any) -> Iterator[FieldDifference]:
     if isinstance(recorded, dict) and isinstance(asked, dict):
         for key in dict.fromkeys([*recorded, *asked]):
             yield from _between((*path, key), recorded.get(key, ABSENT), asked.get(key, ABSENT))
@@ -111,7 +111,7 @@ def _between(path: tuple[str | int, ...], recorded: Any, asked: Any) -> Iterator
             right = new[number] if number < len(new) else ABSENT
             yield from _between((*path, start + number), left, right)
     elif type(recorded) is not type(asked) or recorded != asked:
-        yield Difference(path, recorded, asked)
+        yield FieldDifference(path, recorded, asked)
 
 
 def _common_ends(recorded: list[Any], asked: list[Any]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rewind.match.call import Call
+from rewind.match.miss import Miss
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.step import Step
 
@@ -43,8 +44,8 @@ class Refuse:
     """Nobody answers; the agent is told why, with a status that SDKs do not retry."""
 
     reason: str
-    report: str = ""
-    """The long form for the person at the terminal."""
+    miss: Miss | None = None
+    """What the recording has instead, where the call was looked for in one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rewind.match.call import Call
+from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, explain_miss, nearest_call
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
@@ -140,7 +141,7 @@ class ForkAt:
     def _drift(self, call: Call) -> Step | None:
         """The step whose place the call has: of those left the nearest, in a conversation as long as this one."""
         left = {step.index: self._recorded(step) for step in self._tape.unplayed()}
-        nearest = explain_miss(call, list(left.values()), session=self._session).nearest
+        nearest = explain_miss(call, list(left.values()), session=self._session).servable
         if nearest is None or _length(left[nearest].call) != _length(call):
             return None
         if nearest <= self._at:
@@ -150,13 +151,13 @@ class ForkAt:
     def _refuse(self, call: Call) -> Refuse:
         recorded = [self._recorded(step) for step in self._tape.steps()]
         miss = explain_miss(call, recorded, session=self._session, fork_at=self._at)
-        return Refuse(reason=miss.reason, report=miss.report)
+        return Refuse(reason=miss.reason, miss=miss)
 
     def unasked(self) -> tuple[int, ...]:
         """The prefix steps that nobody asked for."""
         return tuple(step.index for step in self._tape.unplayed() if step.index < self._at)
 
-    def nearest_miss(self, step: Step) -> str | None:
+    def nearest_miss(self, step: Step) -> Miss | None:
         """How the missed call that comes closest to that step differs from it; ``None`` where none was missed."""
         wanted = self._call_of(step)
         pool = [RecordedCall(index=at, call=call, played=False) for at, call in enumerate(self.missed)]
@@ -164,7 +165,7 @@ class ForkAt:
         if found is None:
             return None
         only = [RecordedCall(index=step.index, call=wanted, played=False)]
-        return explain_miss(found.call, only, session=self._session, fork_at=self._at).reason
+        return explain_miss(found.call, only, session=self._session, fork_at=self._at)
 
     def _recorded(self, step: Step) -> RecordedCall:
         return RecordedCall(index=step.index, call=self._call_of(step), played=self._tape.played(step.index))

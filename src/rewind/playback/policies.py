@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from rewind.match.call import Call
-from rewind.match.nearest import Miss, RecordedCall, explain_miss
+from rewind.match.miss import Miss
+from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import blob_id
 from rewind.model.step import Step
@@ -64,10 +65,10 @@ class Replay:
         if self._on_miss_live:
             return Forward()
         miss = self._explain(call, self._tape.steps())
-        return Refuse(reason=miss.reason, report=miss.report)
+        return Refuse(reason=miss.reason, miss=miss)
 
     def _drift(self, call: Call) -> Step | None:
-        nearest = self._explain(call, self._tape.unplayed()).nearest
+        nearest = self._explain(call, self._tape.unplayed()).servable
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:

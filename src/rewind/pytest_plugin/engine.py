@@ -23,7 +23,7 @@ class TestedRun(InProcessRun):
 
     def misses_so_far(self) -> list[str]:
         """Why calls were not answered, as a test tells it."""
-        return [miss_text(miss.report or miss.reason) for miss in self._tally.misses]
+        return [miss_text(note) for note in self._tally.misses]
 
     def on_tape(self) -> list[Step]:
         """What the test could have asked for: no notes, and not what a tool had asked for that did not run now."""

@@ -5,12 +5,10 @@ import re
 import shlex
 from pathlib import Path
 
+from rewind.runs.tally import MissNote
 from rewind.safe import safe
 
 _PLAIN_IN_QUOTES = re.compile(r'[^"$`\\!\n]*')
-_ADVICE = "\n\nWhat to do\n"
-_IGNORE = "  - If that differs on every run"
-_OTHER = "  - If the agent was changed on purpose"
 
 
 def quoted(word: str) -> str:
@@ -31,11 +29,11 @@ def command(address: str, mode: str) -> str:
     return f"pytest {quoted(address)} --rewind={mode}"
 
 
-def miss_text(report: str) -> str:
+def miss_text(note: MissNote) -> str:
     """Why a call was not answered, less the advice that is meant for ``rewind replay``."""
-    facts, _, advice = report.partition(_ADVICE)
-    ignore = advice.partition(_OTHER)[0].rstrip("\n") if advice.startswith(_IGNORE) else ""
-    return safe(facts + (f"\n\n{ignore}" if ignore else ""))
+    if note.miss is None:
+        return safe(note.report or note.reason)
+    return safe("\n\n".join(filter(None, (note.miss.facts, note.miss.ignore_advice))))
 
 
 def host_of(url: str) -> str:

@@ -262,8 +262,9 @@ class RecordedExchange(PassThrough):
                     return self._put(answer(request))
                 except RewindError as problem:
                     return self._carry(Halt(reason=problem.message), call, request)
-            case Refuse(reason=reason, report=report):
-                junction.tally.misses.append(MissNote(reason=reason, report=report))
+            case Refuse(reason=reason, miss=miss):
+                report = "" if miss is None else miss.report
+                junction.tally.misses.append(MissNote(reason=reason, report=report, miss=miss))
                 return self._deny(denial(call.provider.refusal(reason), reason))
             case Halt(reason=reason):
                 junction.tally.halted = junction.tally.halted or reason

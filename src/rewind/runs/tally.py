@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from rewind.match.miss import Miss
 from rewind.model.step import Reading, Step
 
 
@@ -11,7 +12,11 @@ class MissNote:
     """A request that replay could not answer."""
 
     reason: str
+    """One sentence."""
     report: str
+    """Many lines; may be empty."""
+    miss: Miss | None = None
+    """What the recording has instead, where the request was looked for in one."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ def test_a_changed_word_is_named_with_its_place() -> None:
         tape([chat("hello"), chat("be kind", "please refund order 66"), chat("be rude", "sell order 1")]),
         session="7f3a2b9c",
     )
-    assert miss.nearest == 2
+    assert miss.servable == 2
     assert miss.reason == (
         "Rewind: this call was never recorded in session 7f3a2b9c; "
         "step 2 comes closest and differs in messages[1].content."
@@ -46,7 +46,7 @@ def test_an_answer_that_was_already_played_is_told_from_one_never_recorded() -> 
         miss.reason == "Rewind: this call was recorded 2 times in session ab (steps 1, 3) and already played."
     )
     assert miss.report.startswith("Already played")
-    assert miss.nearest == 3
+    assert miss.servable == 3
 
 
 def test_an_address_that_was_never_asked_is_told_with_those_that_were() -> None:
@@ -54,7 +54,7 @@ def test_an_address_that_was_never_asked_is_told_with_those_that_were() -> None:
     miss = explain_miss(call, tape([chat("a")]), session="ab")
     assert miss.reason == "Rewind: session ab has no recorded call to POST example.com/search."
     assert "  recorded  POST api.openai.com/v1/chat/completions" in miss.report
-    assert miss.nearest is None
+    assert miss.servable is None
 
 
 def test_an_empty_recording_is_explained_too() -> None:
@@ -65,7 +65,7 @@ def test_an_empty_recording_is_explained_too() -> None:
 def test_a_call_that_went_to_another_host_says_so() -> None:
     miss = explain_miss(understand(request_of(chat("a"), host="10.0.0.1")), tape([chat("a")]), session="ab")
     assert "    host\n      [-api.openai.com-]{+local+}" in miss.report
-    assert miss.nearest is None, "an answer of another host must not be served as drift"
+    assert miss.servable is None, "an answer of another host must not be served as drift"
 
 
 def test_a_field_that_is_only_an_id_gets_a_rule_to_paste_for_every_element() -> None:
@@ -116,11 +116,11 @@ def test_an_inserted_message_is_the_only_difference() -> None:
 def test_a_call_that_does_not_stream_is_not_offered_a_streamed_answer() -> None:
     recorded = tape([chat("a b c d", stream=True), chat("a b c x y z")])
     assert (
-        explain_miss(understand(request_of(chat("a b c d", stream=False))), recorded, session="ab").nearest
+        explain_miss(understand(request_of(chat("a b c d", stream=False))), recorded, session="ab").servable
         == 2
     )
     alone = explain_miss(understand(request_of(chat("a b c d"))), recorded[:1], session="ab")
-    assert alone.nearest is None
+    assert alone.servable is None
     assert "    stream\n      [-true-]" in alone.report
 
 
@@ -129,7 +129,7 @@ def test_the_most_similar_of_many_short_calls_is_found() -> None:
         [chat(f"Summarise document number {n} about {'cats' if n == 150 else 'dogs'}") for n in range(300)]
     )
     miss = explain_miss(understand(request_of(chat("Summarise text about cats"))), recorded, session="ab")
-    assert miss.nearest == 151
+    assert miss.servable == 151
 
 
 def test_two_thousand_recorded_calls_are_weighed_quickly() -> None:

@@ -108,7 +108,7 @@ def test_what_was_never_recorded_is_a_miss_before_the_cut_and_live_after_it() ->
     refused = fork.decide(question("other"))
     assert isinstance(refused, Refuse)
     assert "never recorded" in refused.reason
-    assert "rewind replay" not in refused.report
+    assert "rewind replay" not in refused.miss.report
     assert fork.asks(question("two")) == "at the step"
     assert fork.asks(question("other")) == "afterwards"
 
@@ -210,20 +210,22 @@ def test_what_went_live_unmatched_is_told_when_the_step_was_never_asked() -> Non
     fork = Fork(*RECORDED, at=2, on_miss_live=True)
     assert [fork.asks(clocked(2, *texts)) for texts in ("a", "ab", "abc")] == ["before"] * 3
     nearest = fork.policy.nearest_miss(fork.steps[1])
-    assert nearest is not None and "differs in messages[0].content" in nearest
+    assert nearest is not None and "differs in messages[0].content" in nearest.reason
 
 
 def test_going_live_is_not_advised_where_the_step_could_never_match() -> None:
     fork = Fork(*RECORDED, at=2)
     refused = fork.decide(clocked(2, "a"))
     assert isinstance(refused, Refuse)
-    assert "--on-miss live" not in refused.report
-    assert "rewind fork 7f3a2b9c:2 --allow-drift" in refused.report
-    assert 'ignore = ["messages[0].content"]' in refused.report
+    assert "--on-miss live" not in refused.miss.report
+    assert "rewind fork 7f3a2b9c:2 --allow-drift" in refused.miss.report
+    assert 'ignore = ["messages[0].content"]' in refused.miss.report
     assert fork.asks(clocked(1, "a")) == "step 1"
     once_more = fork.decide(clocked(1, "a"))
     assert isinstance(once_more, Refuse)
-    assert "rewind fork 7f3a2b9c:2 --on-miss live" in once_more.report, "one call more does not part the runs"
+    assert "rewind fork 7f3a2b9c:2 --on-miss live" in once_more.miss.report, (
+        "one call more does not part the runs"
+    )
 
 
 def test_when_it_is_over_nobody_is_answered() -> None:
@@ -248,7 +250,7 @@ def test_a_run_that_never_asks_the_cut_can_tell_what_came_nearest() -> None:
     assert fork.policy.unasked() == (1,)
     nearest = fork.policy.nearest_miss(fork.steps[1])
     assert nearest is not None
-    assert "step 2 comes closest and differs in messages[0].content" in nearest
+    assert "step 2 comes closest and differs in messages[0].content" in nearest.reason
     assert Fork(question("one"), at=1).policy.nearest_miss(fork.steps[0]) is None
 
 

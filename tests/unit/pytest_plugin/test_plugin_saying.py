@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.match.call import Call, understand
+from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.pytest_plugin import saying
+from rewind.runs.tally import MissNote
 
 
 def call(body: bytes) -> Call:
@@ -22,6 +24,10 @@ def call(body: bytes) -> Call:
         headers=(("Content-Type", "application/json"),),
     )
     return understand(HttpRequest(head=head, body=body), index=1)
+
+
+def note_of(miss: Miss) -> MissNote:
+    return MissNote(reason=miss.reason, report=miss.report, miss=miss)
 
 
 def test_a_command_can_be_pasted_into_a_shell() -> None:
@@ -52,7 +58,7 @@ def test_a_miss_keeps_its_word_diff_and_loses_the_advice_for_the_command_line() 
         index=1, call=call(b'{"model":"m","messages":[{"role":"user","content":"pay it"}]}'), played=False
     )
     asked = call(b'{"model":"m","messages":[{"role":"user","content":"refund it"}]}')
-    text = saying.miss_text(explain_miss(asked, [recorded], session="7f3a2b9c").report)
+    text = saying.miss_text(note_of(explain_miss(asked, [recorded], session="7f3a2b9c")))
     assert "messages[0].content" in text
     assert "refund" in text
     assert "rewind replay" not in text
@@ -67,6 +73,6 @@ def test_a_miss_by_an_id_still_says_how_to_ignore_it() -> None:
         played=False,
     )
     asked = call(b'{"model":"m","metadata":{"run":"9a1c2e3d-7b64-4f0a-8c55-1d2e3f405162"},"messages":[]}')
-    text = saying.miss_text(explain_miss(asked, [recorded], session="7f3a2b9c").report)
+    text = saying.miss_text(note_of(explain_miss(asked, [recorded], session="7f3a2b9c")))
     assert 'ignore = ["metadata.run"]' in text
     assert "rewind replay" not in text

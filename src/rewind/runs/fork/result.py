@@ -71,8 +71,8 @@ def why_unasked(policy: ForkAt, step: Step) -> str | None:
         shown = ", ".join(map(str, left[:_SHOWN])) + (", …" if len(left) > _SHOWN else "")
         were = "was" if len(left) == 1 else "were"
         sentences.append(f"Of the steps before it, {shown} {were} not asked either.")
-    if nearest := policy.nearest_miss(step):
-        sentences.append(f"What came nearest: {nearest.removeprefix('Rewind: ')}")
+    if (nearest := policy.nearest_miss(step)) is not None:
+        sentences.append(f"What came nearest: {nearest.sentence}")
         if not policy.allow_drift:
             sentences.append(
                 "With --allow-drift that would have been taken for it, if it stands in the same place."
