@@ -15,6 +15,7 @@ import pytest
 from rewind.demo.provider import DemoProvider
 from support.answers import anthropic_stream, json_answer, openai_chat, openai_error, openai_stream
 from support.cli import KEYS, PATIENCE, REWIND, plain_environment, run_rewind
+from support.effort import effort
 from support.forks import SYSTEM, bodies, fork, forked, numbered, talks, told
 from support.lab import Lab
 from support.script import Answer, Playbook, Request
@@ -193,7 +194,7 @@ def test_parallel_calls_around_the_cut_go_by_step_whatever_their_order(lab: Make
         for row in bench.steps(base)
     }
     recorded = dict(line.split(": ") for line in bench.rewind("replay", base).ok().text.splitlines())
-    for _ in range(3):
+    for _ in range(effort(1, 3)):
         before = bench.provider.calls
         result = fork(bench, f"{base}:3", "--set", "system=You are kind.").ok()
         live = {body["messages"][-1]["content"]: body for body in bodies(bench, since=before)}

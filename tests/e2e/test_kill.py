@@ -24,13 +24,14 @@ import pytest
 from rewind.store.library import Library
 from support.answers import openai_chat, openai_stream
 from support.cli import KEYS, PATIENCE, REWIND, Result, agent_command, plain_environment
+from support.effort import effort
 from support.lab import Lab
 from support.script import Answer, Playbook, Request
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torture]
 
-TRIALS = int(os.environ.get("REWIND_KILL_TRIALS", "200"))
-REAL_REPLAYS = 24
+TRIALS = effort(30, 200, "REWIND_KILL_TRIALS")
+REAL_REPLAYS = effort(6, 24)
 VICTIMS = ("agent", "rewind", "both")
 MakeLab = Callable[[Playbook], Lab]
 

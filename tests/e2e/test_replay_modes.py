@@ -282,7 +282,7 @@ STRANGERS = {
     ),
     "a bare socket to an address": (
         "import socket\n"
-        "line = socket.create_connection(('192.0.2.1', 25), timeout=20)\n"
+        "line = socket.create_connection(('192.0.2.1', 25), timeout=3)\n"
         "line.sendall(b'HELO\\r\\n')\n"
         "answer = line.recv(100)\n"
         "assert answer.startswith(b'250'), answer"

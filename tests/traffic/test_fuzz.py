@@ -4,7 +4,6 @@ The number of a body is its seed. ``REWIND_FUZZ_BODIES`` changes how many are tr
 """
 
 import json
-import os
 import random
 import traceback
 from collections import Counter
@@ -16,11 +15,12 @@ from rewind.match.call import understand
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.providers.summary import read
 from support.damage import damaged_request, damaged_response
+from support.effort import effort
 from support.traffic import Exchange
 
 pytestmark = [pytest.mark.traffic, pytest.mark.torture]
 
-BODIES = int(os.environ.get("REWIND_FUZZ_BODIES", "100000"))
+BODIES = effort(20_000, 100_000, "REWIND_FUZZ_BODIES")
 LOTS = 10
 """So that several workers can share them."""
 
