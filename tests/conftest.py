@@ -2,8 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,41 @@ from support.trust import Trust
 
 # A busy machine is not a failed property.
 settings.register_profile("rewind", deadline=None)
+settings.register_profile("quick", settings.get_profile("rewind"), max_examples=25)  # for `make check`
 settings.load_profile("rewind")
 
 # What whoever started the tests ignores (nohup, a job in the background) every child would ignore as well.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+_CHILD_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"}
+_CHILDLESS: set[str] = set()
+"""The node id of the running test, if it may start no process."""
+
+
+def _refuse_children(event: str, _arguments: object) -> None:
+    if event in _CHILD_EVENTS and _CHILDLESS:
+        raise AssertionError(f"{event} in a test that promises no child processes: mark it `process`")
+
+
+sys.addaudithook(_refuse_children)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """``make check`` promises no child processes: only tests that say so may start one."""
+    if not _may_start_processes(item):
+        _CHILDLESS.add(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        _CHILDLESS.clear()
+
+
+def _may_start_processes(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("process", "e2e", "traffic", "torture"))
+
 
 TRAFFIC = Path(__file__).resolve().parents[2] / "shared" / "traffic"
 

@@ -39,6 +39,7 @@ def share(verdicts: list[Verdict], right: int) -> str:
     return f"{right} of {len(verdicts)} ({right / len(verdicts):.1%})"
 
 
+@pytest.mark.torture
 def test_the_planted_cause_is_named_first_and_noise_is_no_divergence(
     verdicts: list[Verdict], record_property: Callable[[str, object], None]
 ) -> None:

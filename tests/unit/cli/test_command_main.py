@@ -44,6 +44,7 @@ def test_the_version_is_one_line(rewind):
     assert rewind("--version").text == f"rewind {package.__version__}\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_and_version_import_nothing_heavy(argument):
     code = f"""
@@ -151,6 +152,7 @@ def test_debug_shows_where_an_error_came_from(rewind, monkeypatch):
     assert "Traceback" not in rewind("inspect", "nope").talk
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script_for_the_shell(rewind, shell):
     ran = rewind("completion", shell)

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from shelf import Rewind, Shelf
 from talks import begin, refund
 
@@ -90,6 +91,7 @@ def test_a_pipe_is_read_to_its_end(rewind: Rewind, shelf: Shelf, tmp_path: Path)
         assert "rewind-import-" not in ran.text + ran.talk
 
 
+@pytest.mark.process
 def test_dash_is_what_is_piped_in(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
     two_cassettes(rewind, shelf)
     with (tmp_path / "one.rw").open("rb") as file:

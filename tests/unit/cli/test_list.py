@@ -184,6 +184,7 @@ def test_a_store_that_cannot_be_written_is_listed_all_the_same(rewind: Rewind, s
     assert "catalog" in ran.talk
 
 
+@pytest.mark.process
 def test_the_newest_are_listed_without_a_database(home: Path, shelf: Shelf):
     shelf.add("7f3a2b9c", b"{}")
     code = f"""

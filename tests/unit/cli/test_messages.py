@@ -255,6 +255,7 @@ def test_python_meets_the_same_errors(talked: str, home: Path) -> None:
         package.messages(talked, as_="smoke", home=home)
 
 
+@pytest.mark.process
 def test_importing_rewind_loads_none_of_its_rooms() -> None:
     loaded = "import rewind, sys; print([name for name in sys.modules if name.startswith('rewind.')])"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)

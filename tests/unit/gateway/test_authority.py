@@ -187,6 +187,7 @@ def test_the_persistent_ca_is_private_and_loads_again(tmp_path: Path) -> None:
     handshake(loaded.server_context("api.openai.com"), made.certificate_pem, "api.openai.com")
 
 
+@pytest.mark.process
 def test_processes_that_make_the_persistent_ca_at_once_agree(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib; from rewind.gateway.authority import create_persistent;"

@@ -189,6 +189,7 @@ def test_java_options_are_added_to_and_a_path_with_a_blank_is_quoted(tmp_path: P
     assert f"-Djavax.net.ssl.trustStore={folder / 'java-trust.jks'}" in words
 
 
+@pytest.mark.process
 def test_javas_own_tool_reads_the_trust_store(tmp_path: Path) -> None:
     if shutil.which("keytool") is None:
         pytest.skip("there is no Java here")
@@ -210,6 +211,7 @@ def test_a_bundle_holds_each_certificate_once() -> None:
     assert bundle((OURS.strip(), THEIRS.strip()), (OURS.strip(),)) == OURS + THEIRS
 
 
+@pytest.mark.process
 def test_the_hooks_cost_a_child_little_and_import_nothing_heavy(tmp_path: Path) -> None:
     child = prepared(tmp_path, {}, HostRules(LLM_HOSTS))
     code = "import sys; print(*sys.modules)"
@@ -234,6 +236,7 @@ def test_the_hooks_are_files_of_the_package() -> None:
     }
 
 
+@pytest.mark.process
 def test_every_client_is_checked_and_those_here_show_their_version() -> None:
     checks = check_clients(os.environ)
     assert [check.name for check in checks] == [client.name for client in CLIENTS]
@@ -243,6 +246,7 @@ def test_every_client_is_checked_and_those_here_show_their_version() -> None:
     assert all(check.works for check in checks)
 
 
+@pytest.mark.process
 def test_a_client_that_does_not_start_is_told_apart(tmp_path: Path) -> None:
     fake = tmp_path / "curl"
     fake.write_text("#!/nonexistent/interpreter\n")

@@ -35,6 +35,7 @@ def test_the_shipped_file_is_what_the_script_makes_of_the_source(snapshot: Snaps
     assert snapshot_of(providers, day=snapshot.date) == SHIPPED.read_bytes()
 
 
+@pytest.mark.process
 def test_the_script_writes_the_same_file_elsewhere(snapshot: Snapshot, tmp_path: Path) -> None:
     script, target = Path(__file__).parents[3] / "scripts" / "build_prices.py", tmp_path / "prices.jsonl"
     command = [sys.executable, script, "--date", snapshot.date, "--output", target]

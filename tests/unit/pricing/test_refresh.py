@@ -180,6 +180,7 @@ def test_the_same_data_of_the_same_day_is_the_same_file(tmp_path: Path) -> None:
     assert read is not None and read.date == "2026-01-01"
 
 
+@pytest.mark.process
 def test_reading_prices_imports_nothing_of_the_source() -> None:
     import subprocess
 

@@ -55,6 +55,7 @@ def test_the_python_hook_matches_as_we_do(pattern: str, host: str) -> None:
     assert PYTHON_HOOK(pattern, host) == hosts.matches(pattern, host)
 
 
+@pytest.mark.process
 def test_the_node_hook_matches_as_we_do() -> None:
     node = shutil.which("node")
     if node is None:

@@ -105,6 +105,7 @@ for value in (set(words), frozenset(words), [(set(words),)], {"a": frozenset(wor
 """
 
 
+@pytest.mark.process
 def test_a_set_has_the_same_name_in_every_process() -> None:
     told = [
         subprocess.run(

@@ -52,17 +52,20 @@ def seen_around(command: list[str]) -> list[tuple[str, str]]:
         process.communicate(timeout=PATIENCE)
 
 
+@pytest.mark.process
 def test_a_process_that_connects_by_itself_is_named(tls_port: socket.socket) -> None:
     # The kernel keeps fifteen characters of the name a program was started by.
     program = os.path.basename(sys.executable)[:15]
     assert seen_around([sys.executable, "-c", DIAL]) == [(program, "127.0.0.1:443")]
 
 
+@pytest.mark.process
 def test_a_grandchild_is_named_too(tls_port: socket.socket) -> None:
     found = seen_around([sys.executable, "-c", PARENT, DIAL])
     assert [address for _, address in found] == ["127.0.0.1:443"]
 
 
+@pytest.mark.process
 def test_our_own_connections_are_not_the_agents(
     tls_port: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +78,7 @@ def test_our_own_connections_are_not_the_agents(
         assert watching.stop() == []
 
 
+@pytest.mark.process
 def test_a_process_that_has_ended_is_no_trouble() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(PATIENCE)

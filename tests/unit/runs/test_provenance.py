@@ -15,6 +15,8 @@ from rewind.redaction.secrets import Secrets
 from rewind.runs.provenance import LARGEST_CHANGES, LARGEST_LOCK, Provenance
 from support.repository import Repository, hanging_git
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0
 LONG = 3600.0
 """Longer than any test: what ends before has not waited."""

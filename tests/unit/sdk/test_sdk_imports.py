@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 before = set(sys.modules)
@@ -35,6 +37,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.process
 def test_decorating_and_calling_outside_a_session_loads_next_to_nothing() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", PROGRAM], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
@@ -75,6 +77,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.process
 def test_a_type_checker_follows_the_decorators(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

@@ -172,6 +172,7 @@ def outcomes(paths: list[Path]) -> Iterator[tuple[str, str, int]]:
         yield name, said, most
 
 
+@pytest.mark.process
 def test_no_small_file_takes_much_memory_before_it_is_refused(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in BOMBS]
     for path, make in zip(paths, BOMBS.values(), strict=True):

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.store.cassette.cassette import write_cassette_file
@@ -85,6 +87,7 @@ def front(data: bytes) -> bytes:
     return data[data.index(b"\n") + 1 : data.index(b'{"small_print"')]
 
 
+@pytest.mark.process
 def test_a_changed_sentence_of_the_prompt_is_one_changed_line(tmp_path: Path) -> None:
     before, after = (twelve_steps(rule, seed=1) for rule in (BEFORE, AFTER))
     changed = git_diff(tmp_path, front(before), front(after))
@@ -100,6 +103,7 @@ def test_a_changed_sentence_of_the_prompt_is_one_changed_line(tmp_path: Path) ->
     assert len(shown) < 10_000
 
 
+@pytest.mark.process
 def test_of_a_recording_made_anew_the_small_print_takes_the_noise(tmp_path: Path) -> None:
     before, after = (twelve_steps(rule, seed=seed) for rule, seed in ((BEFORE, 1), (AFTER, 2)))
     changed = git_diff(tmp_path, front(before), front(after))

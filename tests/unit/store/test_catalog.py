@@ -128,6 +128,7 @@ def test_what_a_killed_catch_up_left_is_cleared_away(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".catalog-*"))
 
 
+@pytest.mark.process
 def test_many_sessions_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog_filling, "_BATCH", 4000)
     for nth in range(7):
@@ -187,6 +188,7 @@ def test_what_duckdb_cannot_do_is_said_in_a_sentence(tmp_path: Path) -> None:
         Catalog(home).catch_up()
 
 
+@pytest.mark.process
 def test_two_processes_at_once_both_succeed(tmp_path: Path) -> None:
     for nth in range(5):
         record(tmp_path, EXCHANGES, id=f"{nth:08x}")

@@ -106,6 +106,7 @@ def assert_kept(folder: Path, count: int) -> None:
     assert verify_session(folder) == ()
 
 
+@pytest.mark.process
 def test_a_killed_recorder_has_kept_every_acknowledged_step(tmp_path: Path) -> None:
     script = subprocess.run(
         [sys.executable, "-c", KILLED, str(TESTS), str(tmp_path)],
@@ -122,6 +123,7 @@ def test_a_killed_recorder_has_kept_every_acknowledged_step(tmp_path: Path) -> N
         assert_kept(tmp_path / str(trial) / "sessions" / session.folder, acked)
 
 
+@pytest.mark.process
 def test_many_recorders_and_a_reader_do_not_disturb_each_other(tmp_path: Path) -> None:
     recorders = [
         subprocess.Popen([sys.executable, "-c", CROWD, str(TESTS), str(tmp_path), str(n)]) for n in range(3)
@@ -144,6 +146,7 @@ def test_many_recorders_and_a_reader_do_not_disturb_each_other(tmp_path: Path) -
     assert all(library.verify(session) == () for session in sessions)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", [3_000, 20_000, 60_001])
 def test_a_full_disk_breaks_the_recording_and_nothing_else(tmp_path: Path, limit: int) -> None:
     script = subprocess.run(

@@ -477,6 +477,7 @@ def test_a_trace_may_go_to_a_pipe(tmp_path: Path) -> None:
     os.close(read)
 
 
+@pytest.mark.process
 def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None:
     script = (
         "import sys; before = set(sys.modules); import rewind; rewind.Trace; rewind.replay;"
@@ -495,6 +496,7 @@ def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None
     )
 
 
+@pytest.mark.process
 def test_the_recorder_alone_loads_little() -> None:
     script = "import sys; before = set(sys.modules); import rewind; rewind.Trace; print(*set(sys.modules) - before)"
     done = subprocess.run(
