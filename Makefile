@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-WORKERS ?= 2
+WORKERS ?= 3
 NODE ?= yes
 MITMPROXY ?= yes
 
@@ -11,11 +11,12 @@ MITM := .venv-mitmproxy
 CLIENTS := tests/support/node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench clean
+.PHONY: help demo test test-all check lint bench package constraints clean
 
 help:
 	@echo "make demo    record and replay a small agent; no key, no network"
 	@echo "make test    everything CI runs: style, types, import rules, all tests"
+	@echo "make test-all  the same, with every sweep run whole: about half an hour"
 	@echo "make check   the quick part of it: no child processes, under a minute"
 	@echo "make bench   measure against direct calls and mitmproxy"
 	@echo "make clean   remove what the others made"
@@ -23,11 +24,19 @@ help:
 demo: $(VENV)/.ready
 	@$(BIN)/rewind demo
 
-test: lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json) $(if $(filter yes,$(MITMPROXY)),$(MITM)/.ready)
-	$(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(if $(filter yes,$(MITMPROXY)),REWIND_TESTS_NEED_MITMPROXY=1) $(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
+# Everything that waits for something else (a child, a timeout) leaves a core free: one worker more than two cores.
+PYTEST_ALL = $(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(if $(filter yes,$(MITMPROXY)),REWIND_TESTS_NEED_MITMPROXY=1) \
+	$(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
+NEEDED = lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json) $(if $(filter yes,$(MITMPROXY)),$(MITM)/.ready)
+
+test: $(NEEDED)
+	$(PYTEST_ALL)
+
+test-all: $(NEEDED)
+	REWIND_TESTS_ALL=1 $(PYTEST_ALL)
 
 check: lint
-	$(BIN)/pytest -q -n $(WORKERS) -m "not e2e and not traffic and not torture" tests/unit tests/property
+	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile quick -m "not process and not e2e and not traffic and not torture" tests/unit tests/property
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
@@ -37,6 +46,16 @@ lint: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m bench
+
+package: $(VENV)/.ready-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/check_package.py dist
+
+# The versions that are installed now, for everybody: after `make test` was green with newer ones.
+constraints: $(VENV)/.ready-dev $(MITM)/.ready
+	@{ sed -n '/^#/p' requirements/constraints.txt; $(BIN)/pip freeze --exclude-editable; } > requirements/.new && mv requirements/.new requirements/constraints.txt
+	@{ sed -n '/^#/p' requirements/mitmproxy.txt; $(MITM)/bin/pip freeze --exclude-editable; } > requirements/.new && mv requirements/.new requirements/mitmproxy.txt
 
 clean:
 	rm -rf $(VENV) $(MITM) $(CLIENTS)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -51,16 +70,16 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+$(VENV)/.ready-dev: pyproject.toml requirements/constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[dev]'
 	@touch $@
 
 # mitmproxy cannot live beside current SDKs (ADR 0001), so the tests that read its files have an environment of its
 # own, with Rewind beside it. It comes first: resolved together, pip would go back to a mitmproxy of years ago.
-$(MITM)/.ready: pyproject.toml | $(BIN)/python
+$(MITM)/.ready: pyproject.toml requirements/mitmproxy.txt | $(BIN)/python
 	@test -x $(MITM)/bin/python || $(PYTHON) -m venv $(MITM) || { rm -rf $(MITM); exit 1; }
-	$(MITM)/bin/python -m pip install -q --disable-pip-version-check 'mitmproxy>=11'
-	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -e .
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check -c requirements/mitmproxy.txt mitmproxy
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -c requirements/mitmproxy.txt -e .
 	@touch $@
 
 # The lock file names no registry, so npm takes the one this machine is set up for.
