@@ -1,13 +1,22 @@
-"""Where a test's cassette lies: names that are the same on every machine, and under every order of parameters."""
+"""Where a test's cassette lies, which cassette belongs to which test, and which to none.
+
+Names are the same on every machine, and under every order of parameters.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rewind.errors import UsageError
+from rewind.pytest_plugin.options import ENDINGS, CassetteAction, MarkOptions, read_mark
+
+_FOLDER = "cassettes"
 _LONGEST = 100
 """Characters of a file's name without its ending. File systems take 255 bytes, encrypted ones fewer."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=+~-]+")
@@ -16,6 +25,68 @@ _TEXT = "~"
 _LOOKS_LIKE_ANOTHER_TYPE = re.compile(r"[-+]?[0-9].*|True|False|None")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x[0-9a-fA-F]{9,}|\bid='[0-9]+'>")
 """Where an object lies in memory, as ``object``, other classes and mocks tell it: different in every process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestCassette:
+    """One test, its cassette, and what is to be done with it."""
+
+    __test__ = False  # a name that pytest would otherwise collect where it is imported
+
+    test: str
+    """Its node id: the same wherever pytest is started."""
+    address: str
+    """As it is typed where pytest was started."""
+    path: Path
+    shown: str
+    """The path as it is shown to people."""
+    default: Path
+    """The path that follows from the test's name, whatever its mark says."""
+    options: MarkOptions
+    action: CassetteAction
+    missing: str
+    """What to say where there is no cassette, and none may be made."""
+    shared: bool
+    """Whether other tests of this run use the cassette, too."""
+
+    @property
+    def may_have_other_users(self) -> bool:
+        """Whether tests that are not run now may need it: a path in a mark may stand in many."""
+        return self.shared or self.options.cassette is not None
+
+
+def path_for(item: pytest.Item, options: MarkOptions) -> Path:
+    """The path that the mark names, relative to the root; else the one that follows from the test's name."""
+    if options.cassette is not None:
+        return item.config.rootpath / options.cassette
+    callspec: Any = getattr(item, "callspec", None)
+    return default_path(
+        item.path,
+        classes=[node.name for node in item.listchain() if isinstance(node, pytest.Class)],
+        test=getattr(item, "originalname", None) or item.name,
+        params=None if callspec is None else callspec.params,
+        indices=None if callspec is None else callspec.indices,
+        id="" if callspec is None else callspec.id,
+    )
+
+
+def cassette_of(item: pytest.Item, mark: pytest.Mark) -> Path | None:
+    """For a marked test; ``None`` where the mark makes no sense, which the test will say when it is run."""
+    try:
+        return path_for(item, read_mark(mark.args, mark.kwargs))
+    except UsageError:
+        return None
+
+
+def orphans(used: Iterable[str]) -> list[Path]:
+    """Cassettes in the same ``cassettes`` folders that no test uses."""
+    paths = set(map(Path, used))
+    folders = {parent for path in paths for parent in path.parents if parent.name == _FOLDER}
+    files = {file for folder in folders for ending in ENDINGS for file in folder.rglob("*" + ending)}
+    return sorted(files - paths)
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def default_path(
@@ -36,7 +107,7 @@ def default_path(
         f"{key}={_value(value, (indices or {}).get(key, 0), id if len(params or ()) == 1 else '')}"
         for key, value in sorted((params or {}).items())
     ]
-    return file.parent / "cassettes" / safe_name(file.stem) / (safe_name("--".join((name, *words))) + ".rw")
+    return file.parent / _FOLDER / safe_name(file.stem) / (safe_name("--".join((name, *words))) + ".rw")
 
 
 def safe_name(text: str) -> str:
@@ -88,20 +159,12 @@ def _text(value: Any) -> str:
         return inside if kind is set else f"frozenset({inside})"
     text = repr(value)
     if is_dataclass(value) and not isinstance(value, type):
-        held = {one.name: getattr(value, one.name, None) for one in fields(value) if one.repr}
+        held = {field.name: getattr(value, field.name, None) for field in fields(value) if field.repr}
         # Unless the class writes itself in a way of its own.
-        if text == f"{kind.__qualname__}({', '.join(f'{name}={one!r}' for name, one in held.items())})":
-            return f"{kind.__qualname__}({', '.join(f'{name}={_text(one)}' for name, one in held.items())})"
+        if text == f"{kind.__qualname__}({', '.join(f'{name}={part!r}' for name, part in held.items())})":
+            return f"{kind.__qualname__}({', '.join(f'{name}={_text(part)}' for name, part in held.items())})"
     return text
 
 
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def shown_path(path: Path, root: Path) -> str:
-    """Relative to the folder where that is shorter, as people write it."""
-    try:
-        return path.relative_to(root).as_posix()
-    except ValueError:
-        return str(path)

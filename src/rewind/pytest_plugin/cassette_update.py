@@ -1,27 +1,37 @@
-"""What goes into a test's cassette: a run as it was recorded, or an older cassette with a run's new steps behind."""
+"""What a passing test recorded becomes its cassette, or a part of the cassette that it shares with others."""
 
+import fcntl
+import hashlib
+import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from rewind.match.call import understand
-from rewind.model.http import HttpRequest
-from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
+from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.model.session import Portable, SessionEnd, Status
 from rewind.model.step import Step
-from rewind.store.portable import PortableReader
-from rewind.version import __version__
+from rewind.pytest_plugin.cassette_paths import TestCassette
+from rewind.pytest_plugin.options import CassetteAction, Mode, pytest_command
+from rewind.pytest_plugin.state import PluginState
+from rewind.pytest_plugin.usage import CassetteUsage
+from rewind.reading.cassettes import (
+    RecordedRun,
+    as_if_live,
+    extended,
+    live_steps,
+    open_cassette,
+    save_cassette,
+)
+from rewind.reading.export import findings_in
 
-Blob = Callable[[BlobId], bytes]
-_USUAL_KEYS = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "OPENAI_API_KEY")
-"""Without these SDKs would complain of a key before anybody notices that there is no cassette."""
-_SAID_BY_ALL = frozenset(
+_COMMON_WORDS = frozenset(
     {"", "api", "key", "token", "secret", "access", "com", "ai", "net", "io", "chat", "http"}
 )
-"""Words in names of hosts and variables that tell nothing."""
-_ALSO = {
+"""Words in names of hosts and variables that say nothing of the provider."""
+_WORDS_OF_CREDENTIALS = {
     "gemini": ("google",),
     "generativelanguage": ("gemini", "google"),
     "aiplatform": ("google",),
@@ -30,47 +40,148 @@ _ALSO = {
     "x": ("xai",),
     "azure": ("openai",),
 }
-"""Word in the name of a host or an API → words in the names of its credentials."""
+"""Word in the name of a host or an API → other words in the names of its credentials."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reel:
-    """A recording, and where its bytes are."""
+class WrittenCassettes:
+    """Which cassettes the tests of one pytest run have written: a folder that all its workers share."""
 
-    recording: Recording
-    blob: Blob
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __contains__(self, cassette: Path) -> bool:
+        return self._file(cassette, "written").exists()
+
+    def add(self, cassette: Path) -> None:
+        self._file(cassette, "written").touch()
+
+    def new_part(self, cassette: Path) -> Path:
+        """A cassette of only what this run recorded, for one that also keeps older steps."""
+        return self._file(cassette, "fresh.rw")
+
+    @contextmanager
+    def locked(self, cassette: Path) -> Iterator[None]:
+        """One worker at a time for each cassette."""
+        fd = os.open(self._file(cassette, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def _file(self, cassette: Path, kind: str) -> Path:
+        name = hashlib.sha256(os.fsencode(cassette)).hexdigest()[:32]
+        return self._folder / f"{name}.{kind}"
 
 
-def reel_of(portable: Portable) -> Reel:
-    return Reel(recording=portable.recording, blob=PortableReader(portable).blob)
+class CassetteUpdate:
+    """The cassette of one test: what is played of it, and what the test writes to it."""
+
+    def __init__(self, state: PluginState, written: WrittenCassettes, cassette: TestCassette) -> None:
+        self._state = state
+        self._written = written
+        self._cassette = cassette
+
+    def opened_tape(self) -> Portable | None:
+        """What answers the test, if anything; and a check that what must be kept can be read, before anything is
+        spent. Raises BadCassette."""
+        cassette = self._cassette
+        if cassette.action in (CassetteAction.PLAY, CassetteAction.EXTEND):
+            return self._opened(self._basis)
+        if (
+            cassette.action is CassetteAction.RECORD
+            and cassette.may_have_other_users
+            and cassette.path.exists()
+        ):
+            self._opened(cassette.path)
+        return None
+
+    @property
+    def _basis(self) -> Path:
+        """What a test that shares its cassette goes on from: where that is recorded anew, only what is new of it."""
+        new_part = self._written.new_part(self._cassette.path)
+        return new_part if self._cassette.action.writes and new_part.exists() else self._cassette.path
+
+    def _opened(self, path: Path) -> Portable:
+        try:
+            return open_cassette(path)
+        except BadCassette as problem:
+            message = problem.message.replace(str(path), self._cassette.shown)
+        hint = f"Record it anew:  {pytest_command(self._cassette.address, Mode.REWRITE)}"
+        if self._cassette.may_have_other_users:
+            hint = "Mend it, or delete it and record all tests that use it anew."
+        raise BadCassette(message, hint=hint)
+
+    def write(
+        self, run: RecordedRun, tape: Portable | None, usage: CassetteUsage, *, hosts: Sequence[str]
+    ) -> CassetteUsage:
+        """``run`` is what the passing test did, ``tape`` what answered it. Raises RewindError."""
+        cassette, path = self._cassette, self._cassette.path
+        run = as_committed(run, cassette.test, exit_code=0)
+        with self._written.locked(path):
+            if not live_steps(run.recording):
+                return self._nothing_asked(usage)
+            new_part = self._written.new_part(path)
+            anew = cassette.action is CassetteAction.RECORD and path not in self._written
+            if path.exists() and not anew:
+                played = () if tape is None else tape.recording.steps
+                run = extended(self._opened(self._basis), played, run, hosts=hosts)
+            if path.exists() and cassette.may_have_other_users and (anew or new_part.exists()):
+                run, kept = self._with_older_steps(run, new_part)
+                usage = replace(usage, kept=kept)
+            return self._save(run, usage)
+
+    def _with_older_steps(self, run: RecordedRun, new_part: Path) -> tuple[RecordedRun, int]:
+        """Behind what is new, the old steps that have no equal: a test that is not run, or fails, may need them."""
+        older = as_if_live(RecordedRun.on(self._opened(self._cassette.path)))
+        save_cassette(new_part, run)
+        both = extended(open_cassette(new_part), (), older)
+        return both, len(both.recording.steps) - len(run.recording.steps)
+
+    def _nothing_asked(self, usage: CassetteUsage) -> CassetteUsage:
+        """There is nothing to write, and with ``rewrite`` nothing to keep either."""
+        cassette, path = self._cassette, self._cassette.path
+        rewrites = self._state.choice.for_test(cassette.options.mode) is Mode.REWRITE
+        unneeded = cassette.action is CassetteAction.RECORD and rewrites and not cassette.may_have_other_users
+        if unneeded and path.exists() and path not in self._written:
+            path.unlink()
+            return replace(usage, remarks=(*usage.remarks, f"asked nothing; {cassette.shown} is removed"))
+        return usage
+
+    def _save(self, run: RecordedRun, usage: CassetteUsage) -> CassetteUsage:
+        shown = self._cassette.shown
+        secrets = tuple(
+            (f"step {finding.step}, " if finding.step is not None else "")
+            + finding.where
+            + (f" {finding.path}" if finding.path else "")
+            + f" looks like {finding.kind}"
+            for finding in findings_in(run.recording, run.blob)
+        )
+        if secrets and self._state.strict:
+            raise EnvironmentProblem(
+                f"{shown} is not written, because it seems to hold a secret: {'; '.join(secrets)}.",
+                hint="Take it out of what the test sends, or record without --rewind-strict.",
+            )
+        try:
+            save_cassette(self._cassette.path, run)
+        except OSError as problem:
+            raise EnvironmentProblem(f"{shown} cannot be written: {problem.strerror}.") from problem
+        self._written.add(self._cassette.path)
+        return replace(usage, wrote=True, secrets=secrets, recorded=None)
 
 
-def nothing() -> Portable:
-    """The tape of a test that has no cassette."""
-    start = SessionStart(
-        id=SessionId("0" * 8),
-        name=None,
-        command=(),
-        cwd="",
-        started=0.0,
-        rewind_version=__version__,
-        key_variables=_USUAL_KEYS,
-    )
-    session = Session(start=start, end=None, status=Status.ENDED, folder="")
-    return Portable(recording=Recording(session=session, steps=()), blobs={})
-
-
-def of_the_test(reel: Reel, test: str, *, exit_code: int) -> Reel:
-    """The reel as it may be committed: what was run is the test, and nothing tells of the machine it ran on."""
-    recording = reel.recording
+def as_committed(run: RecordedRun, test: str, *, exit_code: int) -> RecordedRun:
+    """The run as it may be committed: what was run is the test, and nothing tells of the machine it ran on."""
+    recording = run.recording
     session = recording.session
     start = replace(
         session.start,
         command=("pytest", test),
         cwd="",
         name=test,
-        key_variables=_of_those_asked(session.start.key_variables, recording.steps),
-        base_urls=_to_those_asked(session.start.base_urls, recording.steps),
+        key_variables=_needed_keys(session.start.key_variables, recording.steps),
+        base_urls=_used_base_urls(session.start.base_urls, recording.steps),
     )
     end = session.end or SessionEnd(
         ended=max((step.request.ts for step in recording.steps), default=start.started),
@@ -81,87 +192,21 @@ def of_the_test(reel: Reel, test: str, *, exit_code: int) -> Reel:
         redactions=0,
     )
     ended = replace(session, start=start, end=replace(end, exit_code=exit_code), status=Status.ENDED)
-    return replace(reel, recording=replace(recording, session=ended, surroundings=None))
+    return replace(run, recording=replace(recording, session=ended, surroundings=None))
 
 
-def _of_those_asked(variables: Sequence[str], steps: Sequence[Step]) -> tuple[str, ...]:
+def _needed_keys(variables: Sequence[str], steps: Sequence[Step]) -> tuple[str, ...]:
     """Names of credentials that a replay needs dummies for: whatever else this machine has is nobody's business."""
     asked = {word for step in steps for word in _words(f"{step.request.head.host} {step.request.provider}")}
-    asked |= {also for word, others in _ALSO.items() if word in asked for also in others}
+    asked |= {also for word, others in _WORDS_OF_CREDENTIALS.items() if word in asked for also in others}
     return tuple(name for name in variables if asked & _words(name))
 
 
 def _words(text: str) -> set[str]:
-    return set(re.split(r"[^a-z0-9]+", text.lower())) - _SAID_BY_ALL
+    return set(re.split(r"[^a-z0-9]+", text.lower())) - _COMMON_WORDS
 
 
-def _to_those_asked(urls: Mapping[str, str], steps: Sequence[Step]) -> dict[str, str]:
+def _used_base_urls(urls: Mapping[str, str], steps: Sequence[Step]) -> dict[str, str]:
     """Variables that led the test to where it went."""
     hosts = {step.request.head.host.lower() for step in steps}
     return {name: url for name, url in urls.items() if (urlsplit(url).hostname or "") in hosts}
-
-
-def live_steps(recording: Recording) -> list[Step]:
-    """Those that the world answered."""
-    return [step for step in recording.steps if step.response is not None and step.response.tape is None]
-
-
-def as_if_live(reel: Reel) -> Reel:
-    """Every answer counts as the world's: a cassette may have been made of a replay."""
-    steps = tuple(
-        step if step.response is None else replace(step, response=replace(step.response, tape=None))
-        for step in reel.recording.steps
-    )
-    return replace(reel, recording=replace(reel.recording, steps=steps))
-
-
-def extended(now: Portable, played: Sequence[Step], added: Reel, *, hosts: Sequence[str] = ()) -> Reel:
-    """All that the cassette has, and behind it what went live: a diff shows new lines only.
-
-    ``played`` is the tape that the run had. What the cassette got beside it meanwhile, from a test that shares it, is
-    not added twice. New steps follow the old ones in time, too, so nothing that is worked out from the order changes.
-    """
-    start = now.session.start
-    meanwhile = _keys(now.recording.steps) - _keys(played)
-    fresh = []
-    for step in live_steps(added.recording):
-        keyed = _under_rules_of(start, step, added.blob)
-        if meanwhile[keyed.request.agents_key] > 0:
-            meanwhile[keyed.request.agents_key] -= 1
-        else:
-            fresh.append(keyed)
-    other = added.recording.session.start
-    session = replace(
-        now.session,
-        start=replace(
-            start,
-            hosts=tuple(dict.fromkeys((*start.hosts, *other.hosts, *hosts))),
-            all_hosts=start.all_hosts or other.all_hosts,
-            key_variables=tuple(dict.fromkeys((*start.key_variables, *other.key_variables))),
-        ),
-    )
-    steps = (*now.recording.steps, *_numbered(fresh, after=now.recording.steps))
-    before = PortableReader(now)
-
-    def blob(name: BlobId) -> bytes:
-        return before.blob(name) if name in now.blobs else added.blob(name)
-
-    return Reel(recording=replace(now.recording, session=session, steps=steps), blob=blob)
-
-
-def _keys(steps: Iterable[Step]) -> "Counter[MatchKey]":
-    return Counter(step.request.agents_key for step in steps)
-
-
-def _numbered(steps: Sequence[Step], *, after: Sequence[Step]) -> tuple[Step, ...]:
-    first = max((step.index for step in after), default=0) + 1
-    return tuple(
-        replace(step, request=replace(step.request, index=index)) for index, step in enumerate(steps, first)
-    )
-
-
-def _under_rules_of(start: SessionStart, step: Step, blob: Blob) -> Step:
-    """The match keys of one session are all made by its own rules."""
-    request = HttpRequest(head=step.request.head, body=blob(step.request.body))
-    key = understand(request, ignore=start.ignore, index=step.index).key
-    return replace(step, request=replace(step.request, match_key=key))

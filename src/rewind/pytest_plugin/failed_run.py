@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from rewind.pytest_plugin.saying import quoted
+from rewind.reading.cassettes import RecordedRun, save_cassette
+from rewind.safe import safe
 from rewind.settings import FAILING_TESTS, PROJECT_FOLDER
 
 FOLDER = Path(PROJECT_FOLDER) / FAILING_TESTS
@@ -17,15 +18,13 @@ def kept_path(root: Path, cassette: Path) -> Path:
     return root.joinpath(FOLDER, *(part for part in parts if part != "cassettes"))
 
 
-def keep(file: Path, root: Path, data: bytes) -> None:
+def keep(file: Path, root: Path, run: RecordedRun) -> None:
     """Written for this machine only: the folder keeps itself out of git."""
-    from rewind.store.cassette.cassette import write_cassette_file
-
     file.parent.mkdir(parents=True, exist_ok=True)
     ignore = root / FOLDER / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")
-    write_cassette_file(file, data)
+    save_cassette(file, run)
 
 
 def forget(file: Path, root: Path) -> None:
@@ -42,5 +41,20 @@ def forget(file: Path, root: Path) -> None:
             return
 
 
-def bisect_command(good: str, bad: str) -> str:
-    return f"rewind bisect {quoted(good)} {quoted(bad)}"
+def divergence(good: RecordedRun, bad: RecordedRun) -> str:
+    """Where the failing run left the cassette, and why, in a line or two; empty where it did not."""
+    if not good.recording.steps or not bad.recording.steps:
+        return ""
+    # Lazily: most tests do not fail.
+    from rewind.compare.divergence import bisect
+    from rewind.compare.phrases import cause_place, cause_title, step_label
+    from rewind.compare.run import Run
+
+    found = bisect(*(Run(run.recording, run.bodies, answer_body=run.answer) for run in (good, bad)))
+    if found.at is None:
+        return ""
+    lines = [f"first divergence: step {step_label(found.at)}"]
+    for cause in found.causes[:1]:
+        place = cause_place(found, cause, brief=True)
+        lines.append(f"cause: {cause_title(cause)}" + (f", {place}" if place else ""))
+    return safe("\n".join(lines))

@@ -4,42 +4,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rewind.errors import RewindError
-from rewind.pytest_plugin import saying
-from rewind.pytest_plugin.belonging import path_for
-from rewind.pytest_plugin.cassette_paths import shown_path
-from rewind.pytest_plugin.ledger import Ledger
-from rewind.pytest_plugin.marks import Wish, read_wish
-from rewind.pytest_plugin.options import Mode, act_for
-from rewind.pytest_plugin.part import Part
-from rewind.pytest_plugin.tested_run import Running
-from rewind.pytest_plugin.usage import Figures
+from rewind.pytest_plugin.cassette_paths import TestCassette, path_for
+from rewind.pytest_plugin.cassette_update import WrittenCassettes
+from rewind.pytest_plugin.observed import RewindRun
+from rewind.pytest_plugin.options import MarkOptions, Mode, action_for, pytest_command, read_mark
+from rewind.pytest_plugin.state import PluginState
+from rewind.pytest_plugin.tested_run import TestedRun
+from rewind.pytest_plugin.usage import CassetteUsage
 from rewind.safe import safe
 
-if TYPE_CHECKING:
-    from rewind.pytest_plugin.observed import RewindRun
-    from rewind.pytest_plugin.state import Desk
-
-SECTION = "rewind"
+_SECTION = "rewind"
+"""The title of what we add to the report of a failing test."""
 
 
-class Take:
+class MarkedTest:
     """What happens to one test between its setup and its teardown."""
 
     def __init__(
-        self, desk: "Desk", item: pytest.Item, mark: pytest.Mark, defaults: Mapping[str, Any]
+        self, state: PluginState, item: pytest.Item, mark: pytest.Mark, defaults: Mapping[str, Any]
     ) -> None:
-        self._desk = desk
+        self._state = state
         self._item = item
         self._mark = mark
         self._defaults = defaults
-        self.address = saying.test_address(item.nodeid, desk.root, desk.here)
-        self.figures = Figures(test=self.address, cassette="", act="")
-        self._running: Running | None = None
+        self._address = state.address(item.nodeid)
+        self.usage = CassetteUsage(test=self._address, cassette="", action="")
+        self._run: TestedRun | None = None
         self._passed = False
         self._failed = False
         self._judged = False
@@ -49,113 +44,115 @@ class Take:
     def begin(self) -> None:
         """Raises pytest's own failure, in words, where the test cannot be run."""
         try:
-            wish = read_wish(self._mark.args, self._mark.kwargs, self._defaults)
-            self._begin(wish)
+            options = read_mark(self._mark.args, self._mark.kwargs, self._defaults)
+            self._begin(options)
         except RewindError as problem:
-            text = _told(problem)
+            text = _problem_text(problem)
         else:
             return
         pytest.fail(text, pytrace=False)  # outside: one sentence, and not what it came from
 
-    def _begin(self, wish: Wish) -> None:
-        path = path_for(self._item, wish)
-        shown = shown_path(path, self._desk.root)
-        mode = self._desk.choice.of(wish.mode)
-        ledger = _ledger(self._desk.folder)
-        act = act_for(mode, there=path.exists(), made_now=ledger.was_written(path))
-        self.figures = Figures(test=self.address, cassette=shown, act=act.value)
-        part = Part(
+    def _begin(self, options: MarkOptions) -> None:
+        state = self._state
+        path = path_for(self._item, options)
+        shown = state.shown(path)
+        mode = state.choice.for_test(options.mode)
+        written = _written_cassettes(state.folder)
+        action = action_for(mode, exists=path.exists(), written_now=path in written)
+        self.usage = CassetteUsage(test=self._address, cassette=shown, action=action.value)
+        cassette = TestCassette(
             test=self._item.nodeid,
-            address=self.address,
-            cassette=path,
-            own=path_for(self._item, Wish()),
-            wish=wish,
-            act=act,
+            address=self._address,
+            path=path,
+            shown=shown,
+            default=path_for(self._item, MarkOptions()),
+            options=options,
+            action=action,
             missing=self._missing(shown, mode),
-            shared=self._desk.used.get(str(path), 0) > 1,
+            shared=state.users.get(str(path), 0) > 1,
         )
-        running = Running(self._desk, ledger, part)
-        running.start()
-        self._running = running
+        run = TestedRun(state, written, cassette)
+        run.start()
+        self._run = run
 
     def _missing(self, shown: str, mode: Mode) -> str:
-        why = "CI is set" if self._desk.choice.origin == "CI" else f"the mode is {mode}"
+        why = "CI is set" if self._state.choice.origin == "CI" else f"the mode is {mode}"
         return (
             f"rewind: {shown} is not there, and nothing is recorded because {why}.\n"
-            f"Record it:  {saying.command(self.address, Mode.ONCE)}"
+            f"Record it:  {pytest_command(self._address, Mode.ONCE)}"
         )
 
     @property
-    def observed(self) -> "RewindRun":
-        assert self._running is not None, "a test that could not begin has no body"
-        return self._running.observed
+    def observed(self) -> RewindRun:
+        assert self._run is not None, "a test that could not begin has no body"
+        return self._run.observed
 
-    # ── the moment of truth ──────────────────────────────────────────────────────────────────────────────────
+    # ── the verdict ──────────────────────────────────────────────────────────────────────────────────────────
 
     def judge(self) -> None:
         """A test that passed by itself fails for calls that nobody answered, and, if strict, for steps left over."""
-        if self._running is None:
-            return
-        if text := self._running.verdict(strict=self._desk.strict):
+        if text := self._verdict(strict=self._state.strict):
             self._judged = True
             pytest.fail(text, pytrace=False)
 
     def judge_skipped(self) -> None:
         """A test that skips itself because nobody answered would otherwise hide it."""
-        if self._running is None:
-            return
-        if text := self._running.verdict(strict=False):
+        if text := self._verdict(strict=False):
             self._judged = True
             raise pytest.fail.Exception(text, pytrace=False) from None
 
-    def hear(self, report: pytest.TestReport) -> None:
-        """Told of each phase; a failing one is kept, and says what we know."""
+    def _verdict(self, *, strict: bool) -> str:
+        return "" if self._run is None else self._run.verdict(strict=strict)
+
+    def add_to_report(self, report: pytest.TestReport) -> None:
+        """Called for each phase; a failing run is kept, and its report says what we know."""
         self._failed = self._failed or report.failed  # a subtest has a report of its own
         if report.when == "call":
             self._passed = report.passed and not self._failed
-        if self._running is None or not report.failed or report.when == "teardown":
+        if self._run is None or not report.failed or report.when == "teardown":
             return
-        texts = [] if self._judged else [self._running.verdict(strict=False)]
-        texts.append(self._kept(self._running))
+        texts = [] if self._judged else [self._verdict(strict=False)]
+        texts.append(_kept(self._run))
         if text := "\n\n".join(filter(None, texts)):
-            report.sections.append((SECTION, text))
-
-    def _kept(self, running: Running) -> str:
-        try:
-            return running.keep_failing()
-        except Exception as problem:  # noqa: BLE001  whatever it is: the test's own failure is what must be shown
-            return safe(f"rewind: this run could not be kept: {problem}")
+            report.sections.append((_SECTION, text))
 
     # ── after ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self) -> None:
         """The fixture's finalizer: what it raises is an error of the teardown."""
-        if self._running is None:
+        if self._run is None:
             return
-        late = self._running.verdict(strict=False) if self._passed else ""
+        late = self._verdict(strict=False) if self._passed else ""
         self._passed = self._passed and not late
-        self.figures = self._running.end(passed=self._passed)
+        self.usage = self._run.end(passed=self._passed)
         if late:  # a fixture asked something when it was torn down
             pytest.fail(late, pytrace=False)
 
-    def settle(self, *, good: bool) -> None:
-        """After the last fixture: what becomes of the cassette. ``good``: none of them failed."""
-        if self._running is None:
+    def settle(self, *, clean: bool) -> None:
+        """After the last fixture: what becomes of the cassette. ``clean``: no fixture failed."""
+        if self._run is None:
             return
-        self.figures = replace(self.figures, passed=self._passed and good)
+        self.usage = replace(self.usage, passed=self._passed and clean)
         try:
-            self.figures = self._running.settle(self.figures)
+            self.usage = self._run.settle(self.usage)
         except RewindError as problem:
-            text = _told(problem)
+            text = _problem_text(problem)
         else:
             return
         pytest.fail(text, pytrace=False)
 
 
+def _kept(run: TestedRun) -> str:
+    try:
+        return run.keep_failing()
+    except Exception as problem:  # noqa: BLE001  whatever it is: the test's own failure is what must be shown
+        return safe(f"rewind: this run could not be kept: {problem}")
+
+
 @cache
-def _ledger(folder: Path) -> Ledger:
-    return Ledger(folder / "ledger")
+def _written_cassettes(folder: Path) -> WrittenCassettes:
+    return WrittenCassettes(folder / "ledger")
 
 
-def _told(problem: RewindError) -> str:
+def _problem_text(problem: RewindError) -> str:
     return safe(f"rewind: {problem.message}" + (f"\n{problem.hint}" if problem.hint else ""))

@@ -1,69 +1,111 @@
-"""Who stays on this machine besides marked tests: their wider fixtures, and with a flag tests without a mark."""
+"""What keeps tests offline beside a marked test's own run: wider fixtures, and with a flag tests without a mark."""
 
+import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import Any
 
 import pytest
 
 from rewind.errors import UsageError
 from rewind.inprocess.presence import Guard
-from rewind.pytest_plugin import saying
-from rewind.pytest_plugin.marks import read_wish
-from rewind.pytest_plugin.seams import seams
+from rewind.inprocess.redirect import install as redirect
+from rewind.pytest_plugin.options import read_mark
+from rewind.pytest_plugin.state import PluginState
 
-if TYPE_CHECKING:
-    from rewind.pytest_plugin.state import Desk
-
-
-def guarded(desk: "Desk", item: pytest.Item) -> Callable[[], None]:
-    """Nothing leaves this machine until what is returned is called."""
-    address = saying.test_address(item.nodeid, desk.root, desk.here)
-
-    def told(url: str) -> str:
-        return (
-            f"rewind: {address} wanted to connect to {url}, and the network is blocked.\n"
-            f"  - To play its calls from a cassette: @pytest.mark.rewind\n"
-            f"  - To let every test through to it: rewind_allowed_hosts = {saying.host_of(url)} in the ini file"
-        )
-
-    return _guarded(desk.allowed_hosts, told)
+_PATCHED = ("connect", "connect_ex")
 
 
-def guarded_before(desk: "Desk", item: pytest.Item, mark: pytest.Mark) -> Callable[[], None]:
-    """Where only cassettes answer, wider fixtures of a marked test stay on this machine: its run begins after them."""
-    try:
-        wish = read_wish(mark.args, mark.kwargs, {})
-    except UsageError:  # the test itself will say so
-        return _nothing
-    if desk.choice.of(wish.mode).may_go_live:
-        return _nothing
-    address = saying.test_address(item.nodeid, desk.root, desk.here)
+class NetworkGuard:
+    """Keeps one test on this machine while no run of ours does."""
 
-    def told(url: str) -> str:
-        host = saying.host_of(url)
-        return (
-            f"rewind: a fixture that {address} shares with other tests wanted to connect to {url}; "
-            "calls of fixtures wider than one test are on no cassette.\n"
-            f"  - To have it on the cassette: give the fixture the scope of a function\n"
-            f"  - To let every test through to it: rewind_allowed_hosts = {host} in the ini file"
-        )
+    def __init__(self, state: PluginState, item: pytest.Item) -> None:
+        our_patches()
+        self._state = state
+        self._address = state.address(item.nodeid)
+        self._end: Callable[[], None] | None = None
 
-    return _guarded((*desk.allowed_hosts, *wish.allowed_hosts), told)
+    def around_fixtures(self, mark: pytest.Mark) -> None:
+        """Where only cassettes answer, wider fixtures of a marked test stay offline: its run begins after them."""
+        try:
+            options = read_mark(mark.args, mark.kwargs)
+        except UsageError:  # the test itself will say so
+            return
+        if not self._state.choice.for_test(options.mode).may_go_live:
+            self._start((*self._state.allowed_hosts, *options.allowed_hosts), self._blocked_fixture)
 
+    def around_test(self) -> None:
+        """A test without a mark, where the network is blocked for every test."""
+        self._start(self._state.allowed_hosts, self._blocked_test)
 
-def _nothing() -> None:
-    """There is no guard to end."""
+    def end(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
 
+    def _start(self, allowed_hosts: tuple[str, ...], offline_error: Callable[[str], str]) -> None:
+        guard = Guard(allowed_hosts=allowed_hosts, offline_error=offline_error)
+        put_back = our_patches().on_top()
+        guard.start()
+        guard.make_default()
 
-def _guarded(allowed_hosts: tuple[str, ...], told: Callable[[str], str]) -> Callable[[], None]:
-    guard = Guard(allowed_hosts=allowed_hosts, offline_error=told)
-    put_back = seams().on_top()
-    guard.start()
-    guard.make_default()
-
-    def end() -> None:
-        if not guard.over:
+        def end() -> None:
             guard.finish()
             put_back()
 
-    return end
+        self._end = end
+
+    def _blocked_test(self, url: str) -> str:
+        return (
+            f"rewind: {self._address} wanted to connect to {url}, and the network is blocked.\n"
+            f"  - To play its calls from a cassette: @pytest.mark.rewind\n"
+            f"  - To let every test through to it: rewind_allowed_hosts = {host_of(url)} in the ini file"
+        )
+
+    def _blocked_fixture(self, url: str) -> str:
+        return (
+            f"rewind: a fixture that {self._address} shares with other tests wanted to connect to {url}; "
+            "calls of fixtures wider than one test are on no cassette.\n"
+            f"  - To have it on the cassette: give the fixture the scope of a function\n"
+            f"  - To let every test through to it: rewind_allowed_hosts = {host_of(url)} in the ini file"
+        )
+
+
+def host_of(url: str) -> str:
+    """The host that a blocked connection names: ``https://name``, or ``name:port``."""
+    place = url.rpartition("://")[2]
+    name, colon, port = place.rpartition(":")
+    return (name if colon and port.isdigit() else place).strip("[]")
+
+
+class SocketPatches:
+    """Rewind's patches of ``socket``, which stay above those of others while a test of ours runs.
+
+    Plugins that block the network (pytest-recording, pytest-socket) patch the very functions that we patch, and put
+    back what they knew before. A marked test is guarded more closely than by them, and its way to the gateway on this
+    machine must stay open: ours come first, and what was there is put back.
+    """
+
+    def __init__(self) -> None:
+        redirect.install()
+        self._ours: dict[str, Any] = {name: getattr(socket.socket, name) for name in _PATCHED}
+
+    def on_top(self) -> Callable[[], None]:
+        """Ours come first until what is returned is called."""
+        before = {name: getattr(socket.socket, name) for name in _PATCHED}
+        for name, ours in self._ours.items():
+            setattr(socket.socket, name, ours)
+
+        def put_back() -> None:
+            for name, theirs in before.items():
+                # Somebody had put back what was there before us: that ours are gone was not meant.
+                if theirs is not getattr(self._ours[name], "__wrapped__", None):
+                    setattr(socket.socket, name, theirs)
+
+        return put_back
+
+
+@cache
+def our_patches() -> SocketPatches:
+    """Made before the first marked test, when nobody blocks anything yet."""
+    return SocketPatches()

@@ -1,8 +1,9 @@
 """``rewind_run``: what the agent did in this test, to assert on. Read anew whenever it is asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rewind.conversation.outline import Outline, Understood, outline_of
@@ -10,10 +11,11 @@ from rewind.conversation.tools import ToolCall
 from rewind.errors import RewindError
 from rewind.model.http import Headers
 from rewind.model.message import ToolResult, ToolUse
-from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
-from rewind.pricing.spending import Pricing, cost_of, known_sum, may_have_cost
-from rewind.pytest_plugin.cassette_update import Blob, Reel
+from rewind.pricing.prices import Prices, load_prices
+from rewind.pricing.spending import Pricing, Spending, cost_of, known_sum, may_have_cost, spending
+from rewind.reading.cassettes import RecordedRun
+from rewind.settings import Settings, read_settings
 from rewind.views.body import read_body
 
 
@@ -100,7 +102,7 @@ class RewindRun:
 
     def __init__(
         self,
-        look: Callable[[], Reel],
+        look: Callable[[], RecordedRun],
         misses: Callable[[], Sequence[str]],
         pricing: Callable[[], Pricing],
         *,
@@ -115,9 +117,8 @@ class RewindRun:
         return f"<rewind run of {self.cassette}: {self.replayed} replayed, {self.live} live>"
 
     @property
-    def _now(self) -> "_Seen":
-        reel = self._look()
-        return _Seen(reel.recording, reel.blob, self._pricing)
+    def _now(self) -> "_RunSoFar":
+        return _RunSoFar(self._look(), self._pricing)
 
     @property
     def steps(self) -> list[RunStep]:
@@ -154,8 +155,8 @@ class RewindRun:
     @property
     def tokens(self) -> int | None:
         """Read and written by models; ``None`` where nobody told."""
-        told = [step.tokens for step in self.steps if step.tokens is not None]
-        return sum(told) if told else None
+        counts = [step.tokens for step in self.steps if step.tokens is not None]
+        return sum(counts) if counts else None
 
     @property
     def final_text(self) -> str:
@@ -184,21 +185,16 @@ def _may_cost(step: RunStep) -> bool:
     return step.tokens is not None or may_have_cost("complete", step.status)
 
 
-class _Seen:
+class _RunSoFar:
     """The run as it stands."""
 
-    def __init__(self, recording: Recording, blob: Blob, pricing: Callable[[], Pricing]) -> None:
-        self._recording = recording
-        self._blob = blob
+    def __init__(self, run: RecordedRun, pricing: Callable[[], Pricing]) -> None:
+        self._run = run
         self._pricing = pricing
 
     @cached_property
     def _outline(self) -> Outline:
-        return outline_of(self._recording, self._bodies)
-
-    def _bodies(self, step: Step) -> tuple[bytes, bytes]:
-        answer = b"" if step.response is None else self._blob(step.response.body)
-        return self._blob(step.request.body), answer
+        return outline_of(self._run.recording, self._run.bodies)
 
     @cached_property
     def steps(self) -> list[RunStep]:
@@ -206,7 +202,7 @@ class _Seen:
 
     def _step(self, one: Understood) -> RunStep:
         step, head = one.step, one.step.request.head
-        asked, answered = self._bodies(step)
+        asked, answered = self._run.bodies(step)
         response = step.response
         usage = one.reading.usage
         counts = [count for count in (usage.input, usage.output) if count is not None]
@@ -232,7 +228,7 @@ class _Seen:
             text="" if one.answered is None else one.answered.text,
             error=one.reading.error,
             tokens=sum(counts) if counts else None,
-            cost=cost_as_if_live(self._pricing(), step, one.reading)
+            cost=_cost_as_if_live(self._pricing(), step, one.reading)
             if one.kind is StepKind.LLM_CALL
             else None,
             replayed=response is not None and bool(response.tape),
@@ -251,7 +247,43 @@ class _Seen:
         return [call for _, call in sorted((*asked_for, *alone), key=lambda pair: pair[0])]
 
 
-def cost_as_if_live(pricing: Pricing, step: Step, reading: Reading) -> float | None:
+# ── what it costs ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def settings_at(folder: Path) -> Settings:
+    """The project's settings, read once in a run of pytest. Raises UsageError."""
+    return read_settings(cwd=folder)
+
+
+@cache
+def prices_at(folder: Path) -> Prices:
+    settings = settings_at(folder)
+    return load_prices(settings.prices, newer=settings.home / "prices.jsonl")
+
+
+def cost_of_steps(run: RecordedRun, steps: Iterable[Step], folder: Path) -> Spending:
+    """Of these steps of the run, once for each time they are named; an answer from a tape as if it were live."""
+    calls = [step for step in steps if step.request.kind is StepKind.LLM_CALL and step.response is not None]
+    if not calls:
+        return Spending()
+    readings = _readings(run, calls)
+    prices = prices_at(folder)
+    pairs = ((step, readings[step.index]) for step in calls)
+    return spending((step, reading, _cost_as_if_live(prices, step, reading)) for step, reading in pairs)
+
+
+def _readings(run: RecordedRun, calls: list[Step]) -> dict[int, Reading]:
+    """As they were read when they were recorded; where that tells no tokens, by today's codecs."""
+    kept = {step.index: step.response.reading for step in calls if step.response is not None}
+    if all(reading.usage.is_told for reading in kept.values()):
+        return kept
+    named = tuple(step for step in run.recording.steps if step.index in kept)
+    outline = outline_of(replace(run.recording, steps=named), run.bodies)
+    return {understood.step.index: understood.reading for understood in outline.steps}
+
+
+def _cost_as_if_live(pricing: Pricing, step: Step, reading: Reading) -> float | None:
     """What the call costs when the world answers it: a tape's answers cost nothing now, and did when recorded."""
     if step.response is None:
         return None

@@ -1,24 +1,25 @@
-"""The pytest plugin's door. It is imported in every run of pytest, so all that weighs is imported when it is needed."""
+"""The pytest plugin's hooks. Imported in every run of pytest: all that weighs is imported when a marked test comes."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rewind.pytest_plugin.options import Mode
-from rewind.pytest_plugin.state import DESK, OLD_AFTER, Desk
+from rewind.pytest_plugin.state import OLD_AFTER, PluginState
 
 if TYPE_CHECKING:
-    from rewind.pytest_plugin import marked_test as takes
+    from rewind.pytest_plugin.marked_test import MarkedTest
+    from rewind.pytest_plugin.network_guard import NetworkGuard
     from rewind.pytest_plugin.observed import RewindRun
 
 MARK = (
     "rewind(cassette=None, *, mode, allow_drift, ignore, hosts, all_hosts, allowed_hosts, tools): "
     "play the test's calls to models from a cassette (docs/testing.md)"
 )
-TAKE: "pytest.StashKey[takes.Take]" = pytest.StashKey()
-BEFORE: "pytest.StashKey[Callable[[], None]]" = pytest.StashKey()
-"""Ends the guard that stands until the test's own run begins."""
+STATE = pytest.StashKey[PluginState]()
+TEST: "pytest.StashKey[MarkedTest]" = pytest.StashKey()
+GUARD: "pytest.StashKey[NetworkGuard]" = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,19 +59,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARK)
-    config.stash[DESK] = desk = Desk(config)
-    config.pluginmanager.register(desk, "rewind-desk")
+    config.stash[STATE] = state = PluginState(config)
+    config.pluginmanager.register(RunHooks(state), "rewind-run")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if (desk := config.stash.get(DESK, None)) is not None:
-        desk.close()
+    if (state := config.stash.get(STATE, None)) is not None:
+        state.close()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Only a mode that somebody asked for is worth a line."""
-    choice = config.stash[DESK].choice
-    if not choice.said_now:
+    choice = config.stash[STATE].choice
+    if not choice.is_explicit:
         return None
     in_spite = ", though this is a CI server" if choice.in_ci and choice.mode.may_go_live else ""
     return f"rewind: mode {choice.mode}, by {choice.origin}{in_spite}"
@@ -87,27 +88,25 @@ def rewind_config() -> dict[str, Any]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Our seams are put in before any fixture of others blocks the network, and wider fixtures stay offline, too."""
+    """Our patches are put in before any fixture of others blocks the network, and wider fixtures stay offline, too."""
     mark = item.get_closest_marker("rewind")
-    desk = item.config.stash[DESK]
-    if mark is None and not desk.blocks_network:
+    state = item.config.stash[STATE]
+    if mark is None and not state.blocks_network:
         return (yield)
-    from rewind.pytest_plugin.seams import seams
+    from rewind.pytest_plugin.network_guard import NetworkGuard
 
-    seams()
+    item.stash[GUARD] = guard = NetworkGuard(state, item)
     if mark is None:
         return (yield)
-    from rewind.pytest_plugin.network_guard import guarded_before
-
-    item.stash[BEFORE] = end = guarded_before(desk, item, mark)
+    guard.around_fixtures(mark)
     try:
         return (yield)
     except pytest.skip.Exception:
-        if (take := item.stash.get(TAKE, None)) is not None:
-            take.judge_skipped()
+        if (test := item.stash.get(TEST, None)) is not None:
+            test.judge_skipped()
         raise
     finally:
-        end()
+        guard.end()
 
 
 @pytest.fixture(autouse=True)
@@ -115,58 +114,60 @@ def _rewind(request: pytest.FixtureRequest) -> None:
     """Begins a marked test's run before its other fixtures, and ends it after them."""
     node: pytest.Item = request.node
     mark = node.get_closest_marker("rewind")
-    desk = node.config.stash[DESK]
-    if mark is None and not desk.blocks_network:
+    state = node.config.stash[STATE]
+    if mark is None and not state.blocks_network:
         return
     if "block_network" in request.fixturenames:
         request.getfixturevalue("block_network")  # pytest-recording's: it must not come after ours
+    guard = node.stash[GUARD]
+    # Finalizers and no generator, for the thousands of tests that are not marked.
     if mark is None:
-        from rewind.pytest_plugin.network_guard import guarded
-
-        request.addfinalizer(guarded(desk, node))
+        guard.around_test()
+        request.addfinalizer(guard.end)
         return
-    from rewind.pytest_plugin.marked_test import Take
+    from rewind.pytest_plugin.marked_test import MarkedTest
 
-    node.stash[BEFORE]()
-    take = node.stash[TAKE] = Take(desk, node, mark, request.getfixturevalue("rewind_config"))
-    request.addfinalizer(take.end)  # noqa: PT021  no generator for the thousands of tests that are not marked
-    take.begin()
+    guard.end()
+    test = node.stash[TEST] = MarkedTest(state, node, mark, request.getfixturevalue("rewind_config"))
+    request.addfinalizer(test.end)  # noqa: PT021
+    test.begin()
 
 
 @pytest.fixture
 def rewind_run(request: pytest.FixtureRequest) -> "RewindRun":
     """What the agent did in this test: steps, tools, cost, the requests it sent."""
     node: pytest.Item = request.node
-    take = node.stash.get(TAKE, None)
-    if take is None:
+    test = node.stash.get(TEST, None)
+    if test is None:
         pytest.fail("rewind_run needs a test with @pytest.mark.rewind", pytrace=False)
-    return take.observed
+    return test.observed
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A call that was not answered fails the test, even if the agent swallowed it."""
+    test = item.stash.get(TEST, None)
     try:
         result = yield
     except pytest.skip.Exception:
-        if (take := item.stash.get(TAKE, None)) is not None:
-            take.judge_skipped()
+        if test is not None:
+            test.judge_skipped()
         raise
-    if (take := item.stash.get(TAKE, None)) is not None:
-        take.judge()
+    if test is not None:
+        test.judge()
     return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """A cassette is written when nothing of the test can fail any more."""
-    good = False
+    clean = False
     try:
         result = yield
-        good = True
+        clean = True
     finally:
-        if (take := item.stash.get(TAKE, None)) is not None:
-            take.settle(good=good)
+        if (test := item.stash.get(TEST, None)) is not None:
+            test.settle(clean=clean)
     return result
 
 
@@ -175,9 +176,64 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if (take := item.stash.get(TAKE, None)) is not None:
-        take.hear(report)
+    if (test := item.stash.get(TEST, None)) is not None:
+        test.add_to_report(report)
         if report.when == "teardown":
-            report.rewind = take.figures.plain()  # type: ignore[attr-defined]  # travels with the report
-            del item.stash[TAKE]
+            report.rewind = test.usage.plain()  # type: ignore[attr-defined]  # travels with the report
+            del item.stash[TEST]
     return report
+
+
+# ── all tests ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RunHooks:
+    """The hooks of a whole run of pytest: what is collected, what the tests report, and the end."""
+
+    def __init__(self, state: PluginState) -> None:
+        self._state = state
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Note the cassettes that the tests use, also those of tests that are deselected further on."""
+        marked = [(item, mark) for item in items if (mark := item.get_closest_marker("rewind")) is not None]
+        if not marked:
+            return
+        from rewind.pytest_plugin.cassette_paths import cassette_of
+
+        users = self._state.users
+        for item, mark in marked:
+            if (cassette := cassette_of(item, mark)) is not None:
+                users[str(cassette)] = users.get(str(cassette), 0) + 1
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if (plain := getattr(report, "rewind", None)) is not None:
+            self._state.usages.append(plain)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """xdist: before a worker starts."""
+        node.workerinput["rewind_folder"] = str(self._state.folder)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """xdist: the workers have collected, the controller has not."""
+        self._state.users |= getattr(node, "workeroutput", {}).get("rewind_used", {})
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """After everybody else: a review asks its questions below the summary."""
+        state = self._state
+        if state.is_worker:
+            state.config.workeroutput["rewind_used"] = state.users  # type: ignore[attr-defined]  # xdist's
+        yield
+        if state.usages and not state.is_worker:
+            from rewind.pytest_plugin.report import close_session
+
+            close_session(state, session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._state.usages or self._state.users:
+            from rewind.pytest_plugin.report import print_summary
+
+            print_summary(self._state, terminalreporter)

@@ -1,97 +1,155 @@
-"""The plugin's lines at the end of a run: ``rewind: 41 replayed, 0 live, saved $1.84 · 2 unused steps``."""
+"""After the last test: the plugin's lines, what strictness makes of them, and the review of stale cassettes.
 
+``rewind: 41 replayed, 0 live, saved $1.84 · 2 unused steps``
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from rewind.pytest_plugin.usage import Figures
+import pytest
+
+from rewind.model.clock import SystemClock
+from rewind.pytest_plugin.cassette_paths import orphans
+from rewind.pytest_plugin.options import CassetteAction, Mode
+from rewind.pytest_plugin.review import review
+from rewind.pytest_plugin.state import PluginState
+from rewind.pytest_plugin.usage import CassetteUsage, usage_from
 from rewind.safe import safe
 from rewind.text import UNKNOWN, dollars, plural
 
+Usages = Sequence[CassetteUsage]
 _DAY = 86400.0
 _SHOWN = 8
+_SELECTING = (
+    "keyword",
+    "markexpr",
+    "deselect",
+    "lf",
+    "failedfirst_only",
+    "stepwise",
+    "ignore",
+    "ignore_glob",
+)
+"""Options of pytest that leave tests out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unplayed:
-    """A cassette of which steps were left over by all the tests that played it, and passed."""
-
-    cassette: str
-    left: tuple[int, ...]
-    of: int
-
-    def __str__(self) -> str:
-        if len(self.left) == self.of:
-            return f"{self.cassette}: not one of its {plural(self.of, 'step')} was played"
-        shown = ", ".join(map(str, self.left[:_SHOWN])) + (", …" if len(self.left) > _SHOWN else "")
-        steps = f"step {shown} was" if len(self.left) == 1 else f"steps {shown} were"
-        return f"{self.cassette}: {steps} not played ({len(self.left)} of {self.of})"
+# ── at the end of a run ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def unplayed(all_figures: Iterable[Figures]) -> list[Unplayed]:
-    """What a run that broke off did not come to tells nothing, so a failed test says nothing about its cassette."""
-    by_cassette: dict[str, list[Figures]] = {}
-    for one in all_figures:
-        by_cassette.setdefault(one.cassette, []).append(one)
-    found = []
-    for cassette, tests in sorted(by_cassette.items()):
-        played = [one for one in tests if one.act == "play"]
-        if len(played) < len(tests) or not all(one.passed for one in tests):
-            continue
-        on_tape = {index for one in played for index in one.on_tape}
-        used = {index for one in played for index in one.used}
-        if left := tuple(sorted(on_tape - used)):
-            found.append(Unplayed(cassette, left, len(on_tape)))
-    return found
+def print_summary(state: PluginState, terminal: pytest.TerminalReporter) -> None:
+    """The plugin's lines, in pytest's own summary."""
+    if state.config.option.collectonly:
+        return
+    usages = _judged(state, terminal)
+    unused = _orphans(state, terminal)
+    if not usages and not unused:
+        return
+    lines = summary_lines(
+        usages,
+        unused,
+        now=SystemClock().now(),
+        old_after=float(state.config.getini("rewind_old_after")),
+        verbose=state.config.get_verbosity() > 0 or state.strict,
+    )
+    for line in ("", *lines):
+        terminal.write_line(line)
 
 
-def kept_steps(all_figures: Iterable[Figures]) -> list[tuple[str, int]]:
-    """Each test that records takes the place of more of them, so the least is what is left."""
-    left: dict[str, int] = {}
-    for one in all_figures:
-        if one.wrote:
-            left[one.cassette] = min(one.kept, left.get(one.cassette, one.kept))
-    return [(cassette, kept) for cassette, kept in sorted(left.items()) if kept]
+def close_session(state: PluginState, session: pytest.Session) -> None:
+    usages = _judged(state, session.config.pluginmanager.get_plugin("terminalreporter"))
+    if state.strict and session.exitstatus == pytest.ExitCode.OK and unplayed(usages):
+        # Those that one test alone plays have failed it already; of a shared cassette only all tests together can tell.
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if state.choice.mode is Mode.REVIEW and (stale := [usage for usage in usages if usage.stale]):
+        review(state, session, stale)
 
 
-def headline(all_figures: Sequence[Figures], *, now: float, old_after: float) -> str:
-    """The one line that is always shown."""
-    live = sum(one.live for one in all_figures)
-    first = [
-        f"{sum(one.replayed for one in all_figures):,} replayed",
-        f"{live:,} live" + (f" (spent {_spent(all_figures)})" if live else ""),
+def _judged(state: PluginState, terminal: pytest.TerminalReporter | None) -> list[CassetteUsage]:
+    """In the same order however many workers there were; and nothing is unplayed on a cassette that tests may use of
+    which this run knows nothing."""
+    usages = sorted(map(usage_from, state.usages), key=lambda usage: (usage.cassette, usage.test))
+    ran = Counter(usage.cassette for usage in usages)
+    users = {state.shown(Path(path)): number for path, number in state.users.items()}
+    whole = terminal is not None and _is_whole_suite(state.config, terminal)
+    return [
+        replace(usage, on_tape=())
+        if usage.may_have_other_users and not (whole and ran[usage.cassette] >= users.get(usage.cassette, 0))
+        else usage
+        for usage in usages
     ]
-    if any(one.replayed for one in all_figures):
-        first.append(f"saved {_saved(all_figures)}")
-    parts = [", ".join(first)]
-    if left := sum(len(one.left) for one in unplayed(all_figures)):
+
+
+def _orphans(state: PluginState, terminal: pytest.TerminalReporter) -> list[str]:
+    """Cassettes that no test uses; none where it cannot be told, because not every test was collected."""
+    if not state.users or not _is_whole_suite(state.config, terminal):
+        return []
+    return list(map(state.shown, orphans(state.users)))
+
+
+def _is_whole_suite(config: pytest.Config, terminal: pytest.TerminalReporter) -> bool:
+    """Whether every test of the project was collected: no paths named, nothing left out, no file that failed."""
+    options = config.option
+    left_out = any(getattr(options, name, None) for name in _SELECTING)
+    named = bool(getattr(options, "file_or_dir", None))
+    stats = terminal.stats
+    not_read = (*stats.get("error", []), *stats.get("skipped", []))
+    broken = any(isinstance(report, pytest.CollectReport) for report in not_read)
+    elsewhere = config.invocation_params.dir != config.rootpath
+    return not (left_out or named or broken or elsewhere or stats.get("deselected"))
+
+
+# ── the lines ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def summary_lines(
+    usages: Usages, unused: Sequence[str], *, now: float, old_after: float, verbose: bool
+) -> list[str]:
+    """Everything the summary says, safe to print. ``unused``: cassettes that no test uses."""
+    first = headline(usages, now=now, old_after=old_after)
+    return [safe(line) for line in (first, *_details(usages, unused, verbose=verbose))]
+
+
+def headline(usages: Usages, *, now: float, old_after: float) -> str:
+    """The one line that is always shown."""
+    live = sum(usage.live for usage in usages)
+    calls = [
+        f"{sum(usage.replayed for usage in usages):,} replayed",
+        f"{live:,} live" + (f" (spent {_spent(usages)})" if live else ""),
+    ]
+    if any(usage.replayed for usage in usages):
+        calls.append(f"saved {_saved(usages)}")
+    parts = [", ".join(calls)]
+    if left := sum(len(steps.left) for steps in unplayed(usages)):
         parts.append(plural(left, "unused step"))
-    if wrote := len({one.cassette for one in all_figures if one.wrote}):
+    if wrote := len({usage.cassette for usage in usages if usage.wrote}):
         parts.append(f"{plural(wrote, 'cassette')} written")
-    if stale := sum(bool(one.stale) for one in all_figures):
+    if stale := sum(bool(usage.stale) for usage in usages):
         parts.append(f"{plural(stale, 'test')} with a stale cassette")
-    if old := _old(all_figures, now, old_after):
+    if old := _old(usages, now, old_after):
         parts.append(old)
     return "rewind: " + " · ".join(parts)
 
 
-def _saved(all_figures: Sequence[Figures]) -> str:
-    return _money([one.saved for one in all_figures], sum(one.saved_unpriced for one in all_figures))
+def _saved(usages: Usages) -> str:
+    return _money([usage.saved for usage in usages], sum(usage.saved_unpriced for usage in usages))
 
 
-def _spent(all_figures: Sequence[Figures]) -> str:
-    return _money([one.spent for one in all_figures], sum(one.spent_unpriced for one in all_figures))
+def _spent(usages: Usages) -> str:
+    return _money([usage.spent for usage in usages], sum(usage.spent_unpriced for usage in usages))
 
 
 def _money(sums: Iterable[float | None], unpriced: int) -> str:
     """Unknown is a dash, and what a sum leaves out is said."""
-    known = [one for one in sums if one is not None]
+    known = [usd for usd in sums if usd is not None]
     text = dollars(sum(known)) if known and (sum(known) or not unpriced) else UNKNOWN
     return text + (f", {plural(unpriced, 'call')} unpriced" if unpriced else "")
 
 
-def _old(all_figures: Iterable[Figures], now: float, old_after: float) -> str:
+def _old(usages: Usages, now: float, old_after: float) -> str:
     recorded = {
-        one.cassette: one.recorded for one in all_figures if one.recorded is not None and not one.wrote
+        usage.cassette: usage.recorded for usage in usages if usage.recorded is not None and not usage.wrote
     }
     ages = sorted(int((now - moment) // _DAY) for moment in recorded.values())
     old = [age for age in ages if age >= old_after]
@@ -102,39 +160,67 @@ def _old(all_figures: Iterable[Figures], now: float, old_after: float) -> str:
     return f"{len(old)} cassettes {old[0]} to {old[-1]} days old"
 
 
-def details(all_figures: Sequence[Figures], orphans: Sequence[str], *, verbose: bool) -> Iterator[str]:
+def _details(usages: Usages, unused: Sequence[str], *, verbose: bool) -> Iterator[str]:
     """The lines below: always what needs a look, and with ``-v`` all the rest."""
-    for one in all_figures:
-        for secret in one.secrets:
-            yield f"  {one.cassette}: {secret}: look before you commit it"
-    for cassette, kept in kept_steps(all_figures):
+    for usage in usages:
+        for secret in usage.secrets:
+            yield f"  {usage.cassette}: {secret}: look before you commit it"
+    for cassette, kept in _kept_steps(usages):
         yield (
             f"  {cassette}: {plural(kept, 'step')} of before {'is' if kept == 1 else 'are'} kept, for other tests may "
             "need them; to drop them, delete it and record all its tests"
         )
-    for cassette in orphans:
+    for cassette in unused:
         yield f"  {cassette}: no test uses it"
     if not verbose:
         return
-    for left in unplayed(all_figures):
+    for left in unplayed(usages):
         yield f"  {left}"
-    for one in all_figures:
-        for where in one.blocked:
-            yield f"  {one.test}: a connection to {where} was blocked"
-        for remark in one.remarks:
-            yield f"  {one.test}: {remark}"
-    for cassette in sorted({one.cassette for one in all_figures if one.wrote}):
+    for usage in usages:
+        for where in usage.blocked:
+            yield f"  {usage.test}: a connection to {where} was blocked"
+        for remark in usage.remarks:
+            yield f"  {usage.test}: {remark}"
+    for cassette in sorted({usage.cassette for usage in usages if usage.wrote}):
         yield f"  {cassette}: written"
 
 
-def lines(
-    all_figures: Sequence[Figures],
-    orphans: Sequence[str],
-    *,
-    now: float,
-    old_after: float,
-    verbose: bool,
-) -> list[str]:
-    """Everything the summary says, safe to print."""
-    told = [headline(all_figures, now=now, old_after=old_after)]
-    return [safe(line) for line in (*told, *details(all_figures, orphans, verbose=verbose))]
+def _kept_steps(usages: Usages) -> list[tuple[str, int]]:
+    """Each test that records replaces more of them, so the least is what is left."""
+    left: dict[str, int] = {}
+    for usage in usages:
+        if usage.wrote:
+            left[usage.cassette] = min(usage.kept, left.get(usage.cassette, usage.kept))
+    return [(cassette, kept) for cassette, kept in sorted(left.items()) if kept]
+
+
+@dataclass(frozen=True, slots=True)
+class UnplayedSteps:
+    """A cassette of which steps were left over by all the tests that played it, and passed."""
+
+    cassette: str
+    left: tuple[int, ...]
+    total: int
+
+    def __str__(self) -> str:
+        if len(self.left) == self.total:
+            return f"{self.cassette}: not one of its {plural(self.total, 'step')} was played"
+        shown = ", ".join(map(str, self.left[:_SHOWN])) + (", …" if len(self.left) > _SHOWN else "")
+        steps = f"step {shown} was" if len(self.left) == 1 else f"steps {shown} were"
+        return f"{self.cassette}: {steps} not played ({len(self.left)} of {self.total})"
+
+
+def unplayed(usages: Usages) -> list[UnplayedSteps]:
+    """A failed test may have stopped early, so a cassette that a failed test used is left out."""
+    by_cassette: dict[str, list[CassetteUsage]] = {}
+    for usage in usages:
+        by_cassette.setdefault(usage.cassette, []).append(usage)
+    found = []
+    for cassette, tests in sorted(by_cassette.items()):
+        if not all(test.action == CassetteAction.PLAY and test.passed for test in tests):
+            continue
+        on_tape = {index for test in tests for index in test.on_tape}
+        played = {index for test in tests for index in test.played}
+        if left := tuple(sorted(on_tape - played)):
+            found.append(UnplayedSteps(cassette, left, len(on_tape)))
+    return found

@@ -5,57 +5,55 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from rewind.pytest_plugin.options import VARIABLE, Mode
-from rewind.pytest_plugin.saying import command
-from rewind.pytest_plugin.usage import Figures
+from rewind.pytest_plugin.options import VARIABLE, Mode, pytest_command
+from rewind.pytest_plugin.state import PluginState
+from rewind.pytest_plugin.usage import CassetteUsage
 from rewind.safe import safe
 from rewind.text import plural
-
-if TYPE_CHECKING:
-    from rewind.pytest_plugin.state import Desk
 
 _QUESTION = "re-record? [y/N/a/q] "
 _REPORTS = ("--junitxml", "--junit-xml", "--report-log", "--html")
 """Options that name a file to write: the one of this run is not to be overwritten by that of a few tests."""
 
 
-def review(desk: "Desk", session: pytest.Session, stale: Sequence[Figures]) -> None:
+def review(state: PluginState, session: pytest.Session, stale: Sequence[CassetteUsage]) -> None:
     """Ask, where there is somebody to ask; else tell the commands."""
-    terminal: Any = desk.config.pluginmanager.get_plugin("terminalreporter")
+    terminal: Any = state.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:
         return
-    with _terminal_in_hand(desk.config):
+    with _terminal_in_hand(state.config):
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
             terminal.write_line(f"rewind: {plural(len(stale), 'stale cassette')}; to record anew:")
-            for one in stale:
-                terminal.write_line(f"  {command(one.test, Mode.REWRITE)}")
+            for usage in stale:
+                terminal.write_line(f"  {pytest_command(usage.test, Mode.REWRITE)}")
             return
-        wanted = chosen(stale, tell=lambda text: terminal.write_line(safe(text)), ask=_ask)
+        wanted = chosen(stale, show=lambda text: terminal.write_line(safe(text)), ask=_ask)
         if not wanted:
             return
         terminal.write_line(f"rewind: recording {plural(len(wanted), 'test')} anew")
         terminal.flush()
-        done = _record(desk, [one.test for one in wanted])
+        done = _record(state, [usage.test for usage in wanted])
     failures = sum(len(terminal.stats.get(outcome, [])) for outcome in ("failed", "error"))
     if done == pytest.ExitCode.OK and failures == len(wanted):
         # All that failed was stale, and is so no more.
         session.exitstatus = pytest.ExitCode.OK
 
 
-def chosen(stale: Sequence[Figures], *, tell: Callable[[str], None], ask: Callable[[], str]) -> list[Figures]:
+def chosen(
+    stale: Sequence[CassetteUsage], *, show: Callable[[str], None], ask: Callable[[], str]
+) -> list[CassetteUsage]:
     """Those to record anew: ``y`` this one, ``a`` this one and all that follow, ``q`` no more, anything else no."""
-    wanted: list[Figures] = []
-    for at, one in enumerate(stale):
-        tell("")
-        tell(f"{one.test}")
-        tell(one.stale)
+    wanted: list[CassetteUsage] = []
+    for at, usage in enumerate(stale):
+        for line in ("", usage.test, usage.stale):
+            show(line)
         match ask().strip().lower():
             case "y" | "yes":
-                wanted.append(one)
+                wanted.append(usage)
             case "a" | "all":
                 return [*wanted, *stale[at:]]
             case "q" | "quit":
@@ -70,11 +68,18 @@ def _ask() -> str:
         return "q"
 
 
-def _record(desk: "Desk", tests: Sequence[str]) -> int:
+def _record(state: PluginState, tests: Sequence[str]) -> int:
     """The same pytest, with these tests alone, in a process of its own."""
-    words = [sys.executable, "-m", "pytest", *without_places(desk.config), *tests, f"--rewind={Mode.REWRITE}"]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *without_places(state.config),
+        *tests,
+        f"--rewind={Mode.REWRITE}",
+    ]
     environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    return subprocess.run(words, cwd=desk.here, env=environ, check=False).returncode
+    return subprocess.run(words, cwd=state.start_folder, env=environ, check=False).returncode
 
 
 def without_places(config: pytest.Config) -> list[str]:

@@ -1,19 +1,18 @@
 """What the plugin remembers through one run of pytest, in the controller and in each of its workers."""
 
 import os
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rewind.pytest_plugin.options import Choice, choose
+from rewind.pytest_plugin.options import ModeChoice, choose_mode
 
 OLD_AFTER = "180"
 """Days after which a cassette is called old."""
 
 
-class Desk:
+class PluginState:
     """Light: it is made in every run of pytest, whether a test is marked or not."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -25,9 +24,9 @@ class Desk:
         )
         self.allowed_hosts: tuple[str, ...] = tuple(config.getini("rewind_allowed_hosts"))
         self.connect_to: tuple[str, ...] = tuple(config.getoption("rewind_connect_to") or ())
-        self.figures: list[dict[str, Any]] = []
-        """Of the tests that are over, as they came with their reports."""
-        self.used: dict[str, int] = {}
+        self.usages: list[dict[str, Any]] = []
+        """A :class:`~rewind.pytest_plugin.usage.CassetteUsage` per finished test, as it came with its report."""
+        self.users: dict[str, int] = {}
         """Cassette → how many collected tests use it."""
         self._folder: str | None = None
 
@@ -36,7 +35,7 @@ class Desk:
         return self.config.rootpath
 
     @property
-    def here(self) -> Path:
+    def start_folder(self) -> Path:
         """Where pytest was started, and where its user types the next command."""
         return self.config.invocation_params.dir
 
@@ -57,64 +56,32 @@ class Desk:
         return Path(self._folder)
 
     def close(self) -> None:
-        """The folder goes with whoever made it."""
+        """Whoever made the folder removes it."""
         if self._folder is not None and not self.is_worker:
             import shutil
 
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    # ── what pytest tells ────────────────────────────────────────────────────────────────────────────────────
+    def address(self, nodeid: str) -> str:
+        """The test as pytest takes it where it was started; node ids are relative to the root."""
+        return address_of(nodeid, self.root, self.start_folder)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Take note of the cassettes that the tests use, those that are left out further on included."""
-        for item in items:
-            if item.get_closest_marker("rewind") is not None:
-                from rewind.pytest_plugin.belonging import (
-                    cassette_of,
-                )  # lazily: most runs have no marked test
-
-                if (cassette := cassette_of(item)) is not None:
-                    self.used[str(cassette)] = self.used.get(str(cassette), 0) + 1
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if (plain := getattr(report, "rewind", None)) is not None:
-            self.figures.append(plain)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """xdist: before a worker starts."""
-        node.workerinput["rewind_folder"] = str(self.folder)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """xdist: the workers have collected, the controller has not."""
-        self.used |= getattr(node, "workeroutput", {}).get("rewind_used", {})
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """After everybody else: a review asks its questions below the summary."""
-        if self.is_worker:
-            self.config.workeroutput["rewind_used"] = self.used  # type: ignore[attr-defined]  # xdist's
-        yield
-        if self.figures and not self.is_worker:
-            from rewind.pytest_plugin.closing import close_session
-
-            close_session(self, session)
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.figures or self.used:
-            from rewind.pytest_plugin.closing import print_summary
-
-            print_summary(self, terminalreporter)
+    def shown(self, path: Path) -> str:
+        """Relative to the root where it lies below it."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return str(path)
 
 
-def _choice(config: pytest.Config) -> Choice:
+def address_of(nodeid: str, root: Path, start_folder: Path) -> str:
+    file, separator, rest = nodeid.partition("::")
+    return os.path.relpath(root / file, start_folder).replace(os.sep, "/") + separator + rest
+
+
+def _choice(config: pytest.Config) -> ModeChoice:
     try:
-        return choose(config.getoption("rewind"), os.environ, config.getini("rewind_mode"))
+        return choose_mode(config.getoption("rewind"), os.environ, config.getini("rewind_mode"))
     except ValueError as problem:
         raise pytest.UsageError(f"{problem}.") from None
-
-
-DESK = pytest.StashKey[Desk]()

@@ -1,318 +1,337 @@
-"""The run behind a marked test: the engine, the tape, and what becomes of the cassette."""
+"""The run behind a marked test: what answers it, whether it went well, and what it cost."""
 
+import atexit
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
 
 from rewind.errors import EnvironmentProblem
 from rewind.gateway.options import UpstreamOptions
-from rewind.inprocess.run import InProcessOptions, InProcessResult
-from rewind.model.session import Portable
+from rewind.inprocess.child_environment import ChildEnvironment, hook_variables
+from rewind.inprocess.redirect.rules import ConnectionRules
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
+from rewind.inprocess.shared_gateway import shared_gateway
+from rewind.model.ids import SessionId
+from rewind.model.session import Portable, Recording, Session, SessionStart, Status
 from rewind.model.step import StepKind
-from rewind.pytest_plugin import failed_run as failing
-from rewind.pytest_plugin import saying
-from rewind.pytest_plugin.cassette_paths import shown_path
-from rewind.pytest_plugin.cassette_update import (
-    Reel,
-    as_if_live,
-    extended,
-    live_steps,
-    nothing,
-    of_the_test,
-    reel_of,
-)
-from rewind.pytest_plugin.children import child_variables
-from rewind.pytest_plugin.engine import TestedRun
-from rewind.pytest_plugin.ledger import Ledger
-from rewind.pytest_plugin.money import cost_of_steps, prices_at, settings_at
-from rewind.pytest_plugin.options import Act, Mode
-from rewind.pytest_plugin.part import Part, opened
-from rewind.pytest_plugin.seams import seams
-from rewind.pytest_plugin.usage import Figures
-from rewind.pytest_plugin.variables import Variables
+from rewind.pytest_plugin import failed_run
+from rewind.pytest_plugin.cassette_paths import TestCassette
+from rewind.pytest_plugin.cassette_update import CassetteUpdate, WrittenCassettes, as_committed
+from rewind.pytest_plugin.network_guard import host_of, our_patches
+from rewind.pytest_plugin.observed import RewindRun, cost_of_steps, prices_at, settings_at
+from rewind.pytest_plugin.options import CassetteAction, Mode, pytest_command, quoted
+from rewind.pytest_plugin.state import PluginState
+from rewind.pytest_plugin.usage import CassetteUsage
+from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps
 from rewind.runs.imported_command import remembered_endpoints, remembered_key_variables
 from rewind.runs.rerun import DUMMY_KEY
+from rewind.runs.tally import MissNote
+from rewind.safe import safe
 from rewind.store.portable import PortableReader
-from rewind.store.session_files import open_file
 from rewind.text import plural
+from rewind.version import __version__
 
-if TYPE_CHECKING:
-    from rewind.pytest_plugin.observed import RewindRun
-    from rewind.pytest_plugin.state import Desk
-
-_OF_THE_WORLD = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
+_ANSWERED_BY_OTHERS = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
 """Steps that somebody else answers: a tool of the agent's own is not live."""
+_USUAL_KEYS = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "OPENAI_API_KEY")
+"""Without these SDKs would complain of a key before anybody notices that there is no cassette."""
 
 
-class Running:
-    """From the first fixture to the last."""
+_SHARED_VARIABLES = ("PYTHONPATH", "NODE_OPTIONS")
 
-    def __init__(self, desk: "Desk", ledger: Ledger, part: Part) -> None:
-        self._desk = desk
-        self._ledger = ledger
-        self._part = part
-        self._shown = shown_path(part.cassette, desk.root)
+
+class TestedRun:
+    """From the first fixture of a test to the last."""
+
+    __test__ = False  # a name that pytest would otherwise collect where it is imported
+
+    def __init__(self, state: PluginState, written: WrittenCassettes, cassette: TestCassette) -> None:
+        self._state = state
+        self._cassette = cassette
+        self._update = CassetteUpdate(state, written, cassette)
         self._variables = Variables()
         self._tape: Portable | None = None
-        self._run: TestedRun | None = None
-        self._result: InProcessResult | None = None
+        self._run: InProcessRun | None = None
         self._put_back: Callable[[], None] = lambda: None
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
         """Raises RewindError."""
-        if self._part.act in (Act.PLAY, Act.EXTEND):
-            self._tape = opened(self._part, self._shown, self._basis)
-        elif self._part.act is Act.RECORD and self._part.may_be_others and self._part.cassette.exists():
-            opened(
-                self._part, self._shown, self._part.cassette
-            )  # what must be kept must be readable: told before anything is spent
-        run = TestedRun(self._options())
-        if self._part.act is not Act.RECORD:
-            session, live = self._recorded.session, self._part.act is Act.EXTEND
+        action = self._cassette.action
+        self._tape = self._update.opened_tape()
+        # Without a cassette nothing answers: a test that asks nothing passes, and needs none.
+        answers = None if action is CassetteAction.RECORD else self._tape or empty_tape()
+        run = InProcessRun(self._options(answers))
+        if answers is not None:
             # Keys that no replay needs, and the addresses that it was recorded with, as far as a file may name them.
-            keys = dict.fromkeys(remembered_key_variables(session), DUMMY_KEY)
-            self._variables.lend({**keys, **remembered_endpoints(session, live=live)})
-        self._put_back = seams().on_top()
+            keys = dict.fromkeys(remembered_key_variables(answers.session), DUMMY_KEY)
+            live = action is CassetteAction.EXTEND
+            self._variables.set_missing({**keys, **remembered_endpoints(answers.session, live=live)})
+        self._put_back = our_patches().on_top()
         try:
             run.start()
         except BaseException:
-            self._leave()
+            self._restore_process()
             raise
         run.make_default()
-        self._variables.lay(child_variables(run.rules))
+        self._variables.set(child_variables(run.rules))
         self._run = run
 
-    @property
-    def _basis(self) -> Path:
-        """What a test that shares its cassette goes on from: where that is recorded anew, only what is new of it."""
-        fresh = self._ledger.fresh(self._part.cassette)
-        return fresh if self._part.act is not Act.PLAY and fresh.exists() else self._part.cassette
-
-    def _leave(self) -> None:
-        """The process is as it was."""
-        self._put_back()
-        self._variables.take_back()
-
-    @property
-    def _recorded(self) -> Portable:
-        """What answers. Without a cassette nothing does: a test that asks nothing passes, and needs none."""
-        return self._tape if self._tape is not None else nothing()
-
-    def _options(self) -> InProcessOptions:
-        desk, wish, settings = self._desk, self._part.wish, settings_at(self._desk.root)
+    def _options(self, answers: Portable | None) -> InProcessOptions:
+        state, options, settings = self._state, self._cassette.options, settings_at(self._state.root)
         return InProcessOptions(
-            home=desk.folder / "store",
-            name=self._part.test,
-            mode="record" if self._part.act is Act.RECORD else "replay",
-            tape=None if self._part.act is Act.RECORD else PortableReader(self._recorded),
-            on_miss="live" if self._part.act is Act.EXTEND else "refuse",
-            allow_drift=wish.allow_drift,
-            tools=wish.tools,
-            hosts=(*settings.hosts, *wish.hosts),
-            all_hosts=settings.all_hosts or wish.all_hosts,
-            allowed_hosts=(*desk.allowed_hosts, *wish.allowed_hosts),
-            ignore=(*settings.ignore, *wish.ignore),
+            home=state.folder / "store",
+            name=self._cassette.test,
+            mode="record" if answers is None else "replay",
+            tape=None if answers is None else PortableReader(answers),
+            on_miss="live" if self._cassette.action is CassetteAction.EXTEND else "refuse",
+            allow_drift=options.allow_drift,
+            tools=options.tools,
+            hosts=self._hosts,
+            all_hosts=settings.all_hosts or options.all_hosts,
+            allowed_hosts=(*state.allowed_hosts, *options.allowed_hosts),
+            ignore=(*settings.ignore, *options.ignore),
             upstream=UpstreamOptions(
-                connect_to=desk.connect_to, ca=settings.upstream_ca, proxy=settings.upstream_proxy
+                connect_to=state.connect_to, ca=settings.upstream_ca, proxy=settings.upstream_proxy
             ),
             offline_error=self._blocked,
         )
 
+    @property
+    def _hosts(self) -> tuple[str, ...]:
+        return (*settings_at(self._state.root).hosts, *self._cassette.options.hosts)
+
     def _blocked(self, url: str) -> str:
-        host = saying.host_of(url)
+        host = host_of(url)
         return (
-            f"rewind: {self._part.address} wanted to connect to {url}, which is not on {self._shown}.\n"
-            f'  - To have it on the cassette: @pytest.mark.rewind(hosts=["{host}"]), and '
-            f"{saying.command(self._part.address, Mode.REWRITE)}\n"
+            f"rewind: {self._cassette.address} wanted to connect to {url}, which is not on {self._cassette.shown}.\n"
+            f'  - To have it on the cassette: @pytest.mark.rewind(hosts=["{host}"]), and {self._record_again}\n'
             f'  - To let it through: @pytest.mark.rewind(allowed_hosts=["{host}"])'
         )
 
+    # ── as it stands ─────────────────────────────────────────────────────────────────────────────────────────
+
     @property
-    def run(self) -> TestedRun:
+    def _begun(self) -> InProcessRun:
         assert self._run is not None, "the run has begun"
         return self._run
 
     @cached_property
-    def observed(self) -> "RewindRun":
-        from rewind.pytest_plugin.observed import RewindRun  # lazily: most tests do not ask
+    def _folder(self) -> RunFolder:
+        folder = self._begun.progress().folder
+        assert folder is not None, "a test's run is always written"
+        return RunFolder(folder)
 
-        def look() -> Reel:
-            return self.run.so_far()
+    def recorded(self) -> RecordedRun:
+        """All that was asked and answered until now."""
+        self._begun.flush()
+        return self._folder.recorded()
 
-        return RewindRun(
-            look, self.run.misses_so_far, lambda: prices_at(self._desk.root), cassette=self._shown
-        )
+    def misses(self) -> list[str]:
+        """Why calls were not answered."""
+        return list(map(miss_text, self._begun.progress().misses))
+
+    @cached_property
+    def observed(self) -> RewindRun:
+        prices = lambda: prices_at(self._state.root)  # noqa: E731
+        return RewindRun(self.recorded, self.misses, prices, cassette=self._cassette.shown)
 
     # ── judging ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def verdict(self, *, strict: bool) -> str:
         """Why the test cannot pass; empty where it can."""
-        misses = self.run.misses_so_far()
-        if misses and self._part.act is Act.MISSING:
-            return self._part.missing
+        misses = self.misses()
+        if misses and self._cassette.action is CassetteAction.MISSING:
+            return self._cassette.missing
         if misses:
             calls = plural(len(misses), "call")
-            told = [f"rewind: {calls} of this test could not be answered from {self._shown}"]
-            told += misses[:3]
+            paragraphs = [
+                f"rewind: {calls} of this test could not be answered from {self._cassette.shown}",
+                *misses[:3],
+            ]
             if len(misses) > 3:
-                told.append(f"… and {len(misses) - 3} more")
-            told.append(f"If this was meant, record it anew:  {self._again}")
-            return "\n\n".join(told)
-        left = self.run.unplayed()
-        if strict and left and self._part.act is Act.PLAY and not self._part.may_be_others:
+                paragraphs.append(f"… and {len(misses) - 3} more")
+            paragraphs.append(f"If this was meant, record it anew:  {self._record_again}")
+            return "\n\n".join(paragraphs)
+        may_judge = self._cassette.action is CassetteAction.PLAY and not self._cassette.may_have_other_users
+        left = self._begun.progress().unused if strict and may_judge else ()
+        if left:
             shown = ", ".join(str(step.index) for step in left[:8]) + (", …" if len(left) > 8 else "")
             return (
-                f"rewind: {plural(len(left), 'step')} of {self._shown} "
+                f"rewind: {plural(len(left), 'step')} of {self._cassette.shown} "
                 f"{'was' if len(left) == 1 else 'were'} not played: {shown}\n\n"
-                f"If this was meant, record it anew:  {self._again}"
+                f"If this was meant, record it anew:  {self._record_again}"
             )
         return ""
 
     @property
-    def _again(self) -> str:
-        return saying.command(self._part.address, Mode.REWRITE)
+    def _record_again(self) -> str:
+        return pytest_command(self._cassette.address, Mode.REWRITE)
 
     def keep_failing(self) -> str:
         """Keep the run for ``rewind bisect``; the words that say so."""
-        # Lazily: most tests do not fail.
-        from rewind.pytest_plugin.parting import parting
-        from rewind.store.cassette.cassette import write_cassette
-
-        reel = of_the_test(self.run.so_far(), self._part.test, exit_code=1)
-        if not reel.recording.steps or self._part.act is Act.MISSING:
+        run = as_committed(self.recorded(), self._cassette.test, exit_code=1)
+        if not run.recording.steps or self._cassette.action is CassetteAction.MISSING:
             return ""
-        file = failing.kept_path(self._desk.root, self._part.own)
-        failing.keep(file, self._desk.root, write_cassette(reel.recording, reel.blob))
-        kept = os.path.relpath(file, self._desk.here)
+        file = failed_run.kept_path(self._state.root, self._cassette.default)
+        failed_run.keep(file, self._state.root, run)
+        kept = quoted(os.path.relpath(file, self._state.start_folder))
         if self._tape is None:
-            return f"this run is kept: rewind inspect {saying.quoted(kept)}"
-        told = parting(reel_of(self._tape), reel)
-        good = os.path.relpath(self._part.cassette, self._desk.here)
-        return "\n".join(filter(None, (told, failing.bisect_command(good, kept))))
+            return f"this run is kept: rewind inspect {kept}"
+        good = quoted(os.path.relpath(self._cassette.path, self._state.start_folder))
+        why = failed_run.divergence(RecordedRun.on(self._tape), run)
+        return "\n".join(filter(None, (why, f"rewind bisect {good} {kept}")))
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def end(self, *, passed: bool) -> Figures:
+    def end(self, *, passed: bool) -> CassetteUsage:
         """The run is over; what it recorded is still there for ``settle``."""
-        result = self._result = self.run.finish(0 if passed else 1)
-        self._leave()
-        return self._figures(result, passed=passed)
+        result = self._begun.finish(0 if passed else 1)
+        self._restore_process()
+        return self._usage(result, passed=passed)
 
-    def settle(self, figures: Figures) -> Figures:
+    def _restore_process(self) -> None:
+        self._put_back()
+        self._variables.restore()
+
+    def settle(self, usage: CassetteUsage) -> CassetteUsage:
         """Raises RewindError where a cassette could not be written."""
         try:
-            if figures.passed and self._result is not None:
-                failing.forget(failing.kept_path(self._desk.root, self._part.own), self._desk.root)
-                if self._part.act in (Act.RECORD, Act.EXTEND):
-                    return self._write(self._result, figures)
-            return figures
+            if not usage.passed or not self._begun.over:
+                return usage
+            failed_run.forget(
+                failed_run.kept_path(self._state.root, self._cassette.default), self._state.root
+            )
+            if not self._cassette.action.writes:
+                return usage
+            if (broken := self._begun.progress().broken) is not None:
+                raise EnvironmentProblem(
+                    f"{self._cassette.shown} is not written: the recording is not complete ({broken})."
+                )
+            return self._update.write(self.recorded(), self._tape, usage, hosts=self._hosts)
         finally:
-            self.run.forget()
+            self._folder.delete()
 
-    def _figures(self, result: InProcessResult, *, passed: bool) -> Figures:
-        act, tape = self._part.act, self._tape
-        figures = Figures(
-            test=self._part.address,
-            cassette=self._shown,
-            act=act.value,
+    def _usage(self, result: InProcessResult, *, passed: bool) -> CassetteUsage:
+        tape, root = self._tape, self._state.root
+        usage = CassetteUsage(
+            test=self._cassette.address,
+            cassette=self._cassette.shown,
+            action=self._cassette.action.value,
             passed=passed,
             replayed=len(result.served),
             blocked=tuple(dict.fromkeys(result.blocked)),
             remarks=result.remarks,
             stale=self._stale(),
-            named=self._part.may_be_others,
+            may_have_other_users=self._cassette.may_have_other_users,
         )
         if tape is not None:
-            saved = cost_of_steps(reel_of(tape), result.served, self._desk.root)
-            figures = replace(
-                figures,
-                on_tape=tuple(step.index for step in self.run.on_tape()),
-                used=tuple(sorted({step.index for step in result.served})),
+            saved = cost_of_steps(RecordedRun.on(tape), result.served, root)
+            usage = replace(
+                usage,
+                on_tape=tuple(step.index for step in result.tape),
+                played=tuple(sorted({step.index for step in result.served})),
                 saved=saved.usd,
                 saved_unpriced=saved.unpriced,
                 recorded=tape.session.start.started,
             )
-        if act in (Act.RECORD, Act.EXTEND):
-            reel = self.run.so_far()
-            live = [step for step in live_steps(reel.recording) if step.request.kind in _OF_THE_WORLD]
-            spent = cost_of_steps(reel, live, self._desk.root)
-            figures = replace(figures, live=len(live), spent=spent.usd, spent_unpriced=spent.unpriced)
-        return figures
+        if self._cassette.action.writes:
+            run = self.recorded()
+            live = [step for step in live_steps(run.recording) if step.request.kind in _ANSWERED_BY_OTHERS]
+            spent = cost_of_steps(run, live, root)
+            usage = replace(usage, live=len(live), spent=spent.usd, spent_unpriced=spent.unpriced)
+        return usage
 
     def _stale(self) -> str:
-        misses = self.run.misses_so_far()
-        return "there is no cassette yet" if misses and self._part.act is Act.MISSING else "\n\n".join(misses)
-
-    def _write(self, result: InProcessResult, figures: Figures) -> Figures:
-        """What the passing test recorded becomes its cassette, or part of it."""
-        if result.broken is not None:
-            raise EnvironmentProblem(
-                f"{self._shown} is not written: the recording is not complete ({result.broken})."
-            )
-        reel = of_the_test(self.run.so_far(), self._part.test, exit_code=0)
-        path = self._part.cassette
-        with self._ledger.writing(path):
-            if not live_steps(reel.recording):
-                return self._asked_nothing(figures)
-            fresh = self._ledger.fresh(path)
-            anew = self._part.act is Act.RECORD and not self._ledger.was_written(path)
-            if path.exists() and not anew:
-                played = () if self._tape is None else self._tape.recording.steps
-                reel = extended(opened(self._part, self._shown, self._basis), played, reel, hosts=self._hosts)
-            if path.exists() and self._part.may_be_others and (anew or fresh.exists()):
-                reel, kept = self._with_those_of_others(reel, fresh)
-                figures = replace(figures, kept=kept)
-            return self._put_down(reel, figures)
-
-    def _with_those_of_others(self, reel: Reel, fresh: Path) -> tuple[Reel, int]:
-        """Behind what is new, the old steps that have no equal: a test that is not run, or fails, may need them."""
-        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
-
-        old = as_if_live(reel_of(opened(self._part, self._shown, self._part.cassette)))
-        write_cassette_file(fresh, write_cassette(reel.recording, reel.blob))
-        both = extended(open_file(str(fresh)), (), old)
-        return both, len(both.recording.steps) - len(reel.recording.steps)
-
-    @property
-    def _hosts(self) -> tuple[str, ...]:
-        return (*settings_at(self._desk.root).hosts, *self._part.wish.hosts)
-
-    def _asked_nothing(self, figures: Figures) -> Figures:
-        """There is nothing to write, and with ``rewrite`` nothing to keep either."""
-        path = self._part.cassette
-        gone = self._part.act is Act.RECORD and self._desk.choice.of(self._part.wish.mode) is Mode.REWRITE
-        if gone and path.exists() and not self._ledger.was_written(path) and not self._part.may_be_others:
-            path.unlink()
-            return replace(figures, remarks=(*figures.remarks, f"asked nothing; {self._shown} is removed"))
-        return figures
-
-    def _put_down(self, reel: Reel, figures: Figures) -> Figures:
-        from rewind.reading.export import findings_in
-        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
-
-        found = findings_in(reel.recording, reel.blob)
-        secrets = tuple(_told(one.step, one.where, one.path, one.kind) for one in found)
-        if secrets and self._desk.strict:
-            raise EnvironmentProblem(
-                f"{self._shown} is not written, because it seems to hold a secret: {'; '.join(secrets)}.",
-                hint="Take it out of what the test sends, or record without --rewind-strict.",
-            )
-        path = self._part.cassette
-        data = write_cassette(reel.recording, reel.blob)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_cassette_file(path, data)
-        except OSError as problem:
-            raise EnvironmentProblem(f"{self._shown} cannot be written: {problem.strerror}.") from problem
-        self._ledger.note(path)
-        return replace(figures, wrote=True, secrets=secrets, recorded=None)
+        misses = self.misses()
+        if misses and self._cassette.action is CassetteAction.MISSING:
+            return "there is no cassette yet"
+        return "\n\n".join(misses)
 
 
-def _told(step: int | None, where: str, path: str, kind: str) -> str:
-    place = (f"step {step}, " if step is not None else "") + where + (f" {path}" if path else "")
-    return f"{place} looks like {kind}"
+def empty_tape() -> Portable:
+    """What answers a test that has no cassette."""
+    start = SessionStart(
+        id=SessionId("0" * 8),
+        name=None,
+        command=(),
+        cwd="",
+        started=0.0,
+        rewind_version=__version__,
+        key_variables=_USUAL_KEYS,
+    )
+    session = Session(start=start, end=None, status=Status.ENDED, folder="")
+    return Portable(recording=Recording(session=session, steps=()), blobs={})
+
+
+def miss_text(note: MissNote) -> str:
+    """Why a call was not answered, less the advice that is meant for ``rewind replay``."""
+    if note.miss is None:
+        return safe(note.report or note.reason)
+    return safe("\n\n".join(filter(None, (note.miss.facts, note.miss.ignore_advice))))
+
+
+# ── the environment of a test, and of the processes that it starts ───────────────────────────────────────────
+
+
+class Variables:
+    """Puts variables into this process's environment, and takes them back."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, str | None] = {}
+
+    def set(self, variables: Mapping[str, str]) -> None:
+        for name, value in variables.items():
+            self._before.setdefault(name, os.environ.get(name))
+            os.environ[name] = value
+
+    def set_missing(self, variables: Mapping[str, str]) -> None:
+        self.set({name: value for name, value in variables.items() if name not in os.environ})
+
+    def restore(self) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._before.clear()
+
+
+def child_variables(rules: ConnectionRules) -> dict[str, str]:
+    """They bring Python and Node processes to the run. They do nothing in this process, so they may stand in its
+    environment."""
+    lasting = _lasting_variables()
+    hosts = rules.hosts
+    plain = (f"{host}:{port}" for host, port in sorted(rules.endpoints))
+    known = lasting["REWIND_GATEWAY_PLAIN"].split(",")
+    return {
+        **lasting,
+        **joined(lasting, os.environ),
+        "REWIND_GATEWAY_HOSTS": "*" if hosts.all_hosts else ",".join(hosts.patterns),
+        "REWIND_GATEWAY_PLAIN": ",".join(dict.fromkeys(filter(None, (*plain, *known)))),
+        "REWIND_OFFLINE": "1" if rules.offline else "0",
+        "REWIND_LIVE_HOSTS": ",".join(rules.allowed.patterns),
+    }
+
+
+def joined(ours: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that we share with the user: our part, and what the environment holds now."""
+    folders = [ours["PYTHONPATH"], *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))]
+    require, options = ours["NODE_OPTIONS"], environ.get("NODE_OPTIONS", "")
+    return {
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(folders)),
+        "NODE_OPTIONS": options if require in options else f"{options} {require}".strip(),
+    }
+
+
+@cache
+def _lasting_variables() -> dict[str, str]:
+    """What they name (certificates, hooks) is the same for every test of a process and takes tens of milliseconds to
+    write, so it is made once; what differs from test to test is laid over it, or joined with it."""
+    made = ChildEnvironment(shared_gateway(), ConnectionRules())
+    atexit.register(made.close)
+    # Our part alone: the user's may be another one in the next test.
+    alone = {name: value for name, value in os.environ.items() if name not in _SHARED_VARIABLES}
+    return hook_variables(made.variables(alone))

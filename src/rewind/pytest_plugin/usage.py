@@ -1,4 +1,4 @@
-"""What one test tells about its cassette, in plain values: they travel with pytest's reports, from workers too."""
+"""How one test used its cassette, in plain values: they travel with pytest's reports, from workers too."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -6,20 +6,20 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class CassetteUsage:
     """One marked test."""
 
     test: str
     """As pytest takes it, relative to where it was started."""
     cassette: str
-    act: str
-    """See :class:`rewind.pytest_plugin.options.Act`."""
+    action: str
+    """A :class:`rewind.pytest_plugin.options.CassetteAction`."""
     passed: bool = False
     replayed: int = 0
     live: int = 0
     on_tape: tuple[int, ...] = ()
     """The steps that can be played."""
-    used: tuple[int, ...] = ()
+    played: tuple[int, ...] = ()
     """Those that were."""
     saved: float | None = None
     """US dollars that the played answers had cost; ``None`` where no price is known."""
@@ -27,13 +27,13 @@ class Figures:
     spent: float | None = None
     spent_unpriced: int = 0
     recorded: float | None = None
-    """When the cassette was, in seconds since 1970."""
+    """When the cassette was recorded, in seconds since 1970."""
     stale: str = ""
     """Why the cassette does not fit the test, in many lines; empty where it does."""
-    named: bool = False
+    may_have_other_users: bool = False
     """Whether tests that are not run now may use the cassette, too."""
     kept: int = 0
-    """Steps that the cassette had before it was recorded anew, and that no new one takes the place of."""
+    """Steps that the cassette had before it was recorded anew, and that no new one replaces."""
     wrote: bool = False
     blocked: tuple[str, ...] = ()
     """Where connections were refused."""
@@ -48,11 +48,11 @@ class Figures:
         }
 
 
-def figures_from(plain: Mapping[str, Any]) -> Figures:
-    known = {field.name for field in fields(Figures)}
+def usage_from(plain: Mapping[str, Any]) -> CassetteUsage:
+    known = {field.name for field in fields(CassetteUsage)}
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in plain.items()
         if name in known
     }
-    return Figures(**values)
+    return CassetteUsage(**values)

@@ -6,23 +6,22 @@ from typing import Any
 import pytest
 
 from rewind.errors import UsageError
-from rewind.pytest_plugin.marks import read_wish
-from rewind.pytest_plugin.options import Mode
+from rewind.pytest_plugin.options import Mode, read_mark
 
 
 def test_a_cassette_is_named_by_position_or_by_name() -> None:
-    assert read_wish(("a/b.rw",), {}, {}).cassette == "a/b.rw"
-    assert read_wish((), {"cassette": Path("a/b.rw.zst")}, {}).cassette == "a/b.rw.zst"
-    assert read_wish((), {}, {}).cassette is None
+    assert read_mark(("a/b.rw",), {}, {}).cassette == "a/b.rw"
+    assert read_mark((), {"cassette": Path("a/b.rw.zst")}, {}).cassette == "a/b.rw.zst"
+    assert read_mark((), {}, {}).cassette is None
 
 
 def test_what_a_mark_does_not_name_is_taken_from_the_config() -> None:
     defaults = {"ignore": ["metadata.id"], "hosts": "tools.example.com", "allow_drift": True}
-    wish = read_wish((), {"hosts": ["other.example.com"], "mode": "new"}, defaults)
-    assert wish.ignore == ("metadata.id",)
-    assert wish.hosts == ("other.example.com",)
-    assert wish.allow_drift
-    assert wish.mode is Mode.NEW
+    options = read_mark((), {"hosts": ["other.example.com"], "mode": "new"}, defaults)
+    assert options.ignore == ("metadata.id",)
+    assert options.hosts == ("other.example.com",)
+    assert options.allow_drift
+    assert options.mode is Mode.NEW
 
 
 @pytest.mark.parametrize(
@@ -45,25 +44,25 @@ def test_a_mark_that_makes_no_sense_is_told_why(
     args: tuple[Any, ...], given: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(UsageError) as problem:
-        read_wish(args, given, {})
+        read_mark(args, given, {})
     assert says in problem.value.message
 
 
 def test_a_typo_is_answered_with_the_nearest_argument() -> None:
     with pytest.raises(UsageError) as problem:
-        read_wish((), {}, {"alow_drift": True})
+        read_mark((), {}, {"alow_drift": True})
     assert problem.value.message == "rewind_config knows no 'alow_drift'."
     assert problem.value.hint == "Did you mean 'allow_drift'?"
 
 
 def test_the_config_names_no_cassette() -> None:
     with pytest.raises(UsageError) as problem:
-        read_wish((), {}, {"cassette": "a.rw"})
+        read_mark((), {}, {"cassette": "a.rw"})
     assert problem.value.message == "rewind_config cannot name a cassette."
     assert "pytestmark" in (problem.value.hint or "")
 
 
 def test_a_typo_in_the_config_is_not_answered_with_what_it_cannot_say() -> None:
     with pytest.raises(UsageError) as problem:
-        read_wish((), {}, {"casette": "a.rw"})
+        read_mark((), {}, {"casette": "a.rw"})
     assert "cassette" not in (problem.value.hint or "")

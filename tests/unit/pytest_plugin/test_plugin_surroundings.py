@@ -5,9 +5,9 @@ import os
 import pytest
 
 from rewind.errors import RewindError
-from rewind.pytest_plugin.children import joined
 from rewind.pytest_plugin.observed import UnknownCost
 from rewind.pytest_plugin.review import without_reports
+from rewind.pytest_plugin.tested_run import joined
 
 OURS = {"PYTHONPATH": "/hook", "NODE_OPTIONS": '--require "/hook.js"'}
 

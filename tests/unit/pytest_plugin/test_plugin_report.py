@@ -1,28 +1,28 @@
 """What is said at the end."""
 
-from rewind.pytest_plugin.report import headline, lines, unplayed
+from rewind.pytest_plugin.report import headline, summary_lines, unplayed
 from rewind.pytest_plugin.review import chosen
-from rewind.pytest_plugin.usage import Figures, figures_from
+from rewind.pytest_plugin.usage import CassetteUsage, usage_from
 
 NOW = 1_800_000_000.0
 DAY = 86400.0
 
 
-def played(cassette: str = "a.rw", *, used: tuple[int, ...] = (1, 2), **more: object) -> Figures:
+def played(cassette: str = "a.rw", *, used: tuple[int, ...] = (1, 2), **more: object) -> CassetteUsage:
     known = {
         "test": "t",
         "cassette": cassette,
-        "act": "play",
+        "action": "play",
         "passed": True,
         "on_tape": (1, 2),
-        "used": used,
+        "played": used,
     }
-    return Figures(**{"replayed": len(used), "saved": 0.5, **known, **more})  # type: ignore[arg-type]
+    return CassetteUsage(**{"replayed": len(used), "saved": 0.5, **known, **more})  # type: ignore[arg-type]
 
 
 def test_the_headline_counts_money_and_what_was_left_over() -> None:
-    told = [played(), played("b.rw", used=(1,), recorded=NOW - 190.5 * DAY)]
-    assert headline(told, now=NOW, old_after=180) == (
+    usages = [played(), played("b.rw", used=(1,), recorded=NOW - 190.5 * DAY)]
+    assert headline(usages, now=NOW, old_after=180) == (
         "rewind: 3 replayed, 0 live, saved $1.00 · 1 unused step · 1 cassette 190 days old"
     )
 
@@ -34,7 +34,7 @@ def test_an_unknown_price_is_never_nothing() -> None:
 
 
 def test_live_calls_say_what_they_cost() -> None:
-    live = played(act="record", replayed=0, live=3, spent=0.0123, saved=None, wrote=True, on_tape=())
+    live = played(action="record", replayed=0, live=3, spent=0.0123, saved=None, wrote=True, on_tape=())
     assert headline([live], now=NOW, old_after=180) == (
         "rewind: 0 replayed, 3 live (spent $0.012) · 1 cassette written"
     )
@@ -50,24 +50,24 @@ def test_a_step_that_one_of_two_tests_plays_is_not_left_over() -> None:
 
 def test_a_failed_test_says_nothing_about_what_is_left_over() -> None:
     assert unplayed([played(used=(1,), passed=False)]) == []
-    assert unplayed([played(used=(1,)), played(used=(), act="extend")]) == []
+    assert unplayed([played(used=(1,)), played(used=(), action="extend")]) == []
 
 
 def test_details_need_asking_but_secrets_do_not() -> None:
-    told = [played(used=(1,), blocked=("https://x.example/\x1b[2J",), secrets=("step 1: an API key",))]
-    brief = lines(told, ["old.rw"], now=NOW, old_after=180, verbose=False)
+    usages = [played(used=(1,), blocked=("https://x.example/\x1b[2J",), secrets=("step 1: an API key",))]
+    brief = summary_lines(usages, ["old.rw"], now=NOW, old_after=180, verbose=False)
     assert brief[1:] == [
         "  a.rw: step 1: an API key: look before you commit it",
         "  old.rw: no test uses it",
     ]
-    verbose = lines(told, [], now=NOW, old_after=180, verbose=True)
+    verbose = summary_lines(usages, [], now=NOW, old_after=180, verbose=True)
     assert "  a.rw: step 2 was not played (1 of 2)" in verbose
     assert r"  t: a connection to https://x.example/\x1b[2J was blocked" in verbose
 
 
-def test_figures_survive_the_way_through_a_report() -> None:
+def test_usage_survives_the_way_through_a_report() -> None:
     one = played(blocked=("x",), stale="why")
-    assert figures_from({**one.plain(), "from_a_newer_rewind": 1}) == one
+    assert usage_from({**one.plain(), "from_a_newer_rewind": 1}) == one
 
 
 def test_a_review_takes_what_is_wanted_and_stops_when_told() -> None:
@@ -75,10 +75,10 @@ def test_a_review_takes_what_is_wanted_and_stops_when_told() -> None:
 
     def answering(*answers: str) -> list[str]:
         left = iter(answers)
-        told: list[str] = []
-        wanted = chosen(stale, tell=told.append, ask=lambda: next(left))
-        assert "why" in told
-        return [one.test for one in wanted]
+        shown: list[str] = []
+        wanted = chosen(stale, show=shown.append, ask=lambda: next(left))
+        assert "why" in shown
+        return [usage.test for usage in wanted]
 
     assert answering("y", "n", "", "Y", "no") == ["0", "3"]
     assert answering("n", "a") == ["1", "2", "3", "4"]

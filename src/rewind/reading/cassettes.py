@@ -1,0 +1,141 @@
+"""Cassettes of tests: opened, written, and grown by what a later run recorded."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rewind.match.call import understand
+from rewind.model.http import HttpRequest
+from rewind.model.ids import BlobId, MatchKey
+from rewind.model.session import Portable, Recording, SessionStart
+from rewind.model.step import Step
+from rewind.store.cassette.cassette import write_cassette, write_cassette_file
+from rewind.store.journal.reader import FolderReader
+from rewind.store.portable import PortableReader
+from rewind.store.session_files import open_file
+
+Blob = Callable[[BlobId], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRun:
+    """A recording, and where its bytes are."""
+
+    recording: Recording
+    blob: Blob
+
+    @classmethod
+    def on(cls, cassette: Portable) -> "RecordedRun":
+        return cls(recording=cassette.recording, blob=PortableReader(cassette).blob)
+
+    def bodies(self, step: Step) -> tuple[bytes, bytes]:
+        """Of the request and of its answer; an answer that never came is empty."""
+        return step.bodies(self.blob)
+
+    def answer(self, step: Step) -> bytes:
+        return step.answer_body(self.blob)
+
+
+class RunFolder:
+    """The session folder of a run that may still go on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reader = FolderReader(folder)
+
+    def recorded(self) -> RecordedRun:
+        """All that is on the disk by now."""
+        return RecordedRun(recording=self._reader.recording(), blob=self._reader.blob)
+
+    def delete(self) -> None:
+        self._reader.close()
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    os.unlink(entry.path)  # noqa: PTH108  two files after every test: every call counts
+            self._folder.rmdir()
+        except OSError:  # something else is in there
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def open_cassette(path: Path) -> Portable:
+    """Raises BadCassette."""
+    return open_file(str(path))
+
+
+def save_cassette(path: Path, run: RecordedRun) -> None:
+    """Raises OSError, and EnvironmentProblem for a run that is too large to be read again."""
+    data = write_cassette(run.recording, run.blob)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_cassette_file(path, data)
+
+
+def live_steps(recording: Recording) -> list[Step]:
+    """Those that the world answered."""
+    return [step for step in recording.steps if step.response is not None and step.response.tape is None]
+
+
+def as_if_live(run: RecordedRun) -> RecordedRun:
+    """Every answer counts as the world's: a cassette may have been made of a replay."""
+    steps = tuple(
+        step if step.response is None else replace(step, response=replace(step.response, tape=None))
+        for step in run.recording.steps
+    )
+    return replace(run, recording=replace(run.recording, steps=steps))
+
+
+def extended(
+    cassette: Portable, played: Sequence[Step], added: RecordedRun, *, hosts: Sequence[str] = ()
+) -> RecordedRun:
+    """All that the cassette has, and behind it what went live: a diff shows new lines only.
+
+    ``played`` is the tape that the run had. What the cassette got beside it meanwhile, from a test that shares it, is
+    not added twice. New steps follow the old ones in time, too, so nothing that is worked out from the order changes.
+    """
+    start = cassette.session.start
+    meanwhile = _keys(cassette.recording.steps) - _keys(played)
+    new = []
+    for step in live_steps(added.recording):
+        keyed = _under_rules_of(start, step, added.blob)
+        if meanwhile[keyed.request.agents_key] > 0:
+            meanwhile[keyed.request.agents_key] -= 1
+        else:
+            new.append(keyed)
+    other = added.recording.session.start
+    session = replace(
+        cassette.session,
+        start=replace(
+            start,
+            hosts=tuple(dict.fromkeys((*start.hosts, *other.hosts, *hosts))),
+            all_hosts=start.all_hosts or other.all_hosts,
+            key_variables=tuple(dict.fromkeys((*start.key_variables, *other.key_variables))),
+        ),
+    )
+    steps = (*cassette.recording.steps, *_numbered(new, after=cassette.recording.steps))
+    before = PortableReader(cassette)
+
+    def blob(name: BlobId) -> bytes:
+        return before.blob(name) if name in cassette.blobs else added.blob(name)
+
+    return RecordedRun(recording=replace(cassette.recording, session=session, steps=steps), blob=blob)
+
+
+def _keys(steps: Iterable[Step]) -> "Counter[MatchKey]":
+    return Counter(step.request.agents_key for step in steps)
+
+
+def _numbered(steps: Sequence[Step], *, after: Sequence[Step]) -> tuple[Step, ...]:
+    first = max((step.index for step in after), default=0) + 1
+    return tuple(
+        replace(step, request=replace(step.request, index=index)) for index, step in enumerate(steps, first)
+    )
+
+
+def _under_rules_of(start: SessionStart, step: Step, blob: Blob) -> Step:
+    """The match keys of one session are all made by its own rules."""
+    request = HttpRequest(head=step.request.head, body=blob(step.request.body))
+    key = understand(request, ignore=start.ignore, index=step.index).key
+    return replace(step, request=replace(step.request, match_key=key))
