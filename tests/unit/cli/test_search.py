@@ -13,9 +13,9 @@ from shelf import Rewind, Shelf, a_request
 
 from rewind.cli import progress
 from rewind.cli.index_progress import search_index
-from rewind.cli.options import moment_of
 from rewind.cli.screens.snippet import snippet_spans
 from rewind.cli.screens.table import display_width
+from rewind.cli.since_option import moment_of
 from rewind.errors import ExitCode
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse

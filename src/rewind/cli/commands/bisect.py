@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rewind.cli.agent_runs import prove_options, upstream_from, upstream_options
 from rewind.cli.app import App, common_options, complete_session, json_option, print_json
-from rewind.cli.options import prove_options, upstream_from, upstream_options
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_groups, print_next, print_pair
 from rewind.cli.screens.diff import print_warnings

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from rewind.cli.agent_runs import read_money, upstream_from, upstream_options
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.options import read_money, upstream_from, upstream_options
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step, split_tool

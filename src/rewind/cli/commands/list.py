@@ -7,9 +7,9 @@ from dataclasses import replace
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json
-from rewind.cli.options import since_option
 from rewind.cli.screens.session_table import print_sessions
 from rewind.cli.screens.terminal import Span, Terminal, err, out
+from rewind.cli.since_option import since_option
 from rewind.errors import EnvironmentProblem, ExitCode, SessionNotFound, UsageError
 from rewind.model.clock import SystemClock
 from rewind.model.ids import SessionId

@@ -2,8 +2,8 @@
 
 import click
 
+from rewind.cli.agent_runs import upstream_from, upstream_options
 from rewind.cli.app import App, common_options
-from rewind.cli.options import upstream_from, upstream_options
 from rewind.errors import UsageError
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from rewind.cli.agent_runs import upstream_from, upstream_options
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.options import upstream_from, upstream_options
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step

@@ -4,10 +4,10 @@ import click
 
 from rewind.cli.app import App, common_options, json_option, print_json
 from rewind.cli.index_progress import say_what_is_missing, search_index
-from rewind.cli.options import since_option
 from rewind.cli.screens.snippet import snippet_spans
 from rewind.cli.screens.table import GAP, display_width
 from rewind.cli.screens.terminal import Span, Terminal, err, out
+from rewind.cli.since_option import since_option
 from rewind.errors import ExitCode, UsageError
 from rewind.model.clock import SystemClock
 from rewind.providers.texts import TextKind
