@@ -22,12 +22,11 @@ from rewind.model.session import Lineage, Recording
 from rewind.model.step import Ending, Reading, Step, StepKind
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.cassette.bodies import bytes_of, shown
-from rewind.store.cassette.cassette import read_cassette, write_cassette
-from rewind.store.cassette.layout import Addressed, Layout
-from rewind.store.cassette.parsing import Memory
-from rewind.store.cassette.references import References
-from rewind.store.cassette.sealing import packed
+from rewind.store.cassette.bodies import bytes_of, form_of
+from rewind.store.cassette.read import read_cassette
+from rewind.store.cassette.references import Addressed, Layout, References
+from rewind.store.cassette.seal import MemoryBudget, packed
+from rewind.store.cassette.write import write_cassette
 from rewind.store.imported_sessions import keep
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent
@@ -74,7 +73,7 @@ BODIES = (
 
 @given(BODIES)
 def test_every_body_comes_back_from_its_form(body: bytes) -> None:
-    found = shown(body)
+    found = form_of(body)
     assert bytes_of(found, len(body)) == body
 
 
@@ -88,7 +87,7 @@ def test_references_lead_back_to_the_values(values: list[Any], data: st.DataObje
     layout = Layout()
     for number, value in enumerate(grown):
         layout.add({"v": Addressed(f"r{number}", value)})
-    text, references, at = layout.text(), References(Memory(light=True)), 0
+    text, references, at = layout.text(), References(MemoryBudget(light=True)), 0
     for number, value in enumerate(grown):
         record, at = json.JSONDecoder().raw_decode(text, at)
         at += 1

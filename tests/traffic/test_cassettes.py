@@ -18,7 +18,8 @@ from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.providers.summary import read
-from rewind.store.cassette.cassette import read_cassette_file, write_cassette, write_cassette_file
+from rewind.store.cassette.read import read_cassette_file
+from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.imported_sessions import keep
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library

@@ -12,7 +12,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.ids import BlobId, MatchKey
 from rewind.model.session import Portable, Recording, SessionStart
 from rewind.model.step import Step
-from rewind.store.cassette.cassette import write_cassette, write_cassette_file
+from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.journal.reader import FolderReader
 from rewind.store.portable import PortableReader
 from rewind.store.session_files import open_file

@@ -63,7 +63,7 @@ def export_cassette(
 ) -> Exported:
     """The session as a cassette, and what was found in it."""
     # Lazily: who only reads a session needs no writer of cassettes.
-    from rewind.store.cassette.cassette import write_cassette
+    from rewind.store.cassette.write import write_cassette
 
     with packed(home, ref, steps=steps, redact=redact) as package:
         end = package.source.end

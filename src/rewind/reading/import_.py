@@ -14,7 +14,7 @@ from rewind.formats.trace.session import DIGEST_TAG, kept_as, read_trace_state, 
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Session
 from rewind.reading.adopt import Origin, adopted
-from rewind.store.cassette.cassette import read_cassette_file
+from rewind.store.cassette.read import read_cassette_file
 from rewind.store.files import reason
 from rewind.store.imported_sessions import keep
 from rewind.store.library import Library

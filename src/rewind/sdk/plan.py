@@ -86,7 +86,7 @@ class Plan:
 
     def write_cassette(self, home: Path, session_id: str) -> None:
         """The session that has just ended, as the file that was asked for. Raises RewindError."""
-        from rewind.store.cassette.cassette import write_cassette, write_cassette_file
+        from rewind.store.cassette.write import write_cassette, write_cassette_file
         from rewind.store.library import Library
 
         library = Library(home)

@@ -37,6 +37,6 @@ def _opened(path: str, _state: tuple[int, ...]) -> Portable:
         from rewind.formats.trace.session import read_trace_file  # both lazily: most commands open no file
 
         return read_trace_file(Path(path))
-    from rewind.store.cassette.cassette import read_cassette_file
+    from rewind.store.cassette.read import read_cassette_file
 
     return read_cassette_file(Path(path))

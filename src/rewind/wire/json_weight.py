@@ -64,18 +64,20 @@ def text_weight(data: bytes | memoryview, enough: int) -> int:
     return size * (4 if any(bytes([lead]) in whole for lead in range(0xF0, 0xF5)) else 2)
 
 
-def value_weight(value: Any) -> int:
-    """The same of a value that is there already, with its characters."""
-    weight, waiting = 0, [value]
+def value_weight(value: Any) -> tuple[int, int]:
+    """The same of a value that is there already: besides its characters, and its characters."""
+    weight, characters, waiting = 0, 0, [value]
     while waiting:
-        one = waiting.pop()
-        kind = type(one)
+        inner = waiting.pop()
+        kind = type(inner)
         if kind is str:
-            weight += _STRING + len(one)
+            weight += _STRING
+            characters += len(inner)
         elif kind is dict:
-            weight += _OBJECT + len(one) * (_MORE + _STRING) + sum(map(len, one))
-            waiting.extend(one.values())
+            weight += _OBJECT + len(inner) * (_MORE + _STRING)
+            characters += sum(map(len, inner))
+            waiting.extend(inner.values())
         elif kind is list:
-            weight += _LIST + len(one) * _MORE
-            waiting.extend(one)
-    return weight
+            weight += _LIST + len(inner) * _MORE
+            waiting.extend(inner)
+    return weight, characters

@@ -12,7 +12,8 @@ from rewind.errors import BadCassette
 from rewind.formats.har import write_har
 from rewind.reading import import_ as importing
 from rewind.reading.import_ import import_file
-from rewind.store.cassette.cassette import read_cassette, write_cassette
+from rewind.store.cassette.read import read_cassette
+from rewind.store.cassette.write import write_cassette
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
 

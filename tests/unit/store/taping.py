@@ -10,7 +10,8 @@ from rewind.model.http import Chunk, Headers, ResponseHead
 from rewind.model.ids import BlobId, blob_id
 from rewind.model.session import Portable, Recording, Session, SessionEnd
 from rewind.model.step import Step
-from rewind.store.cassette.cassette import read_cassette, write_cassette
+from rewind.store.cassette.read import read_cassette
+from rewind.store.cassette.write import write_cassette
 from rewind.store.journal.reader import status_of
 from unit.store.making import request, response, start
 

@@ -17,16 +17,12 @@ from rewind.model.session import Edited, Lineage, Status
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.cassette import contents as cassette_contents
+from rewind.store.cassette import bodies as cassette_bodies
 from rewind.store.cassette import records as cassette_records
-from rewind.store.cassette import sealing as cassette_sealing
-from rewind.store.cassette.cassette import (
-    read_cassette,
-    read_cassette_file,
-    write_cassette,
-    write_cassette_file,
-)
-from rewind.store.cassette.sealing import packed
+from rewind.store.cassette import seal as cassette_seal
+from rewind.store.cassette.read import read_cassette, read_cassette_file
+from rewind.store.cassette.seal import packed
+from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent, record, start
 from unit.store.taping import (
@@ -347,10 +343,10 @@ def test_a_session_too_large_for_a_cassette_is_told_when_it_is_written(
 ) -> None:
     tape = taped([(b'{"q":"why?"}', b'{"a":"%b"}' % (b"x" * 4000))])
     for module, name, most in (
-        (cassette_contents, "MOST_OF_A_BODY", 1000),
-        (cassette_contents, "MOST_OF_BODIES", 1000),
-        (cassette_sealing, "MOST_TEXT", 5000),
-        (cassette_sealing, "MOST_VALUES", 5),
+        (cassette_bodies, "MOST_OF_A_BODY", 1000),
+        (cassette_bodies, "MOST_OF_BODIES", 1000),
+        (cassette_seal, "MOST_TEXT", 5000),
+        (cassette_seal, "MOST_VALUES", 5),
     ):
         with monkeypatch.context() as less:
             less.setattr(module, name, most)
@@ -454,6 +450,6 @@ def test_a_file_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_many_large_bodies_are_not_all_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cassette_contents, "_KEPT", 10)
+    monkeypatch.setattr(cassette_bodies, "_KEPT", 10)
     tape = taped([(b'{"q":"%d %b"}' % (n, b"x" * 500), b'{"a":"%d"}' % n) for n in range(9)])
     assert_comes_back(tape)

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 from rewind.errors import BadCassette
-from rewind.store.cassette.bodies import Shown, bytes_of, shown
-from rewind.store.cassette.cassette import read_cassette
-from rewind.store.cassette.styles import PLAIN, Style, size_written, style_fields, style_in, written
+from rewind.store.cassette.bodies import BodyForm, bytes_of, form_of
+from rewind.store.cassette.json_style import PLAIN, JsonStyle, size_written, style_fields, style_in, written
+from rewind.store.cassette.read import read_cassette
 from unit.store.taping import (
     JSON_HEADERS,
     assert_comes_back,
@@ -27,9 +27,9 @@ from unit.store.taping import (
 ASKED = {"model": "claude-sonnet-4-6", "temperature": 1.0, "text": "Grüße, <b>7 & 8</b> it's", "none": [None]}
 
 
-def form_of(body: bytes) -> str:
+def chosen_form(body: bytes) -> str:
     """The form that was chosen, after looking that it gives back every byte."""
-    found = shown(body)
+    found = form_of(body)
     assert bytes_of(found, len(body)) == body
     return found.form
 
@@ -49,7 +49,7 @@ def test_a_json_body_is_its_value_and_how_it_was_written(
     writing: dict[str, Any], style: dict[str, Any]
 ) -> None:
     body = json.dumps(ASKED, **writing).encode()
-    found = shown(body)
+    found = form_of(body)
     assert (found.form, found.root, style_fields(found.style)) == ("json", ASKED, style)
     assert bytes_of(found, len(body)) == body
 
@@ -58,7 +58,7 @@ def test_a_json_body_is_its_value_and_how_it_was_written(
 @pytest.mark.parametrize("before", ["", "\n         \n"])
 def test_white_space_around_a_body_is_kept(before: str, after: str) -> None:
     body = (before + json.dumps(ASKED, separators=(",", ":")) + after).encode()
-    found = shown(body)
+    found = form_of(body)
     assert (found.form, found.style.before, found.style.after) == ("json", before, after)
     assert bytes_of(found, len(body)) == body
 
@@ -69,7 +69,7 @@ def test_go_and_google_escape_more_than_they_must() -> None:
         text = body
         for letter in letters:
             text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
-        assert form_of(text.encode()) == "json", letters
+        assert chosen_form(text.encode()) == "json", letters
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_go_and_google_escape_more_than_they_must() -> None:
     ],
 )
 def test_what_no_style_writes_again_is_shown_as_text(body: bytes) -> None:
-    assert form_of(body) == "text"
+    assert chosen_form(body) == "text"
 
 
 def test_a_body_nested_as_deep_as_allowed_is_still_json() -> None:
-    assert form_of(b"[" * 100 + b"]" * 100) == "json"
+    assert chosen_form(b"[" * 100 + b"]" * 100) == "json"
     tape = taped([(b"[" * 100 + b"]" * 100, b'{"a":' * 100 + b"1" + b"}" * 100)])
     assert_comes_back(tape)
 
 
 def test_what_is_not_utf8_stands_in_the_small_print() -> None:
     body = bytes(range(256)) * 3
-    assert form_of(body) == "bytes"
+    assert chosen_form(body) == "bytes"
     tape = taped([(body, body[::-1])])
     assert_comes_back(tape)
     step, small = steps_in(tape.text())[0], records_in(tape.text())[-1]
@@ -129,7 +129,7 @@ SSE = (
 
 
 def test_events_are_shown_by_their_data_and_padding_is_small_print() -> None:
-    found = shown(SSE)
+    found = form_of(SSE)
     assert (found.form, found.event, found.pads) == ("events", "{type}", (0, 5, 0))
     assert found.root == [
         {"type": "message_start", "message": {"id": "msg_1"}},
@@ -161,15 +161,15 @@ def test_events_are_shown_by_their_data_and_padding_is_small_print() -> None:
     ],
 )
 def test_events_of_any_make_come_back(body: bytes, event: str | None) -> None:
-    found = shown(body)
+    found = form_of(body)
     assert (found.form, found.event) == ("events", event)
     assert bytes_of(found, len(body)) == body
 
 
 def test_a_stream_without_json_is_text() -> None:
-    assert form_of(b"data: hello\n\ndata: you\n\n") == "text"
-    assert form_of(b"data: hello\n\n" * 9 + b"data: {}\n\n") == "text"
-    assert form_of(b'event: {type}\ndata: {"a":1}\n\n') == "text"  # a name that would be read as a rule
+    assert chosen_form(b"data: hello\n\ndata: you\n\n") == "text"
+    assert chosen_form(b"data: hello\n\n" * 9 + b"data: {}\n\n") == "text"
+    assert chosen_form(b'event: {type}\ndata: {"a":1}\n\n') == "text"  # a name that would be read as a rule
 
 
 def test_frames_of_a_websocket_are_lines() -> None:
@@ -177,11 +177,11 @@ def test_frames_of_a_websocket_are_lines() -> None:
         {"from": "client", "at": n, "op": "text", "fin": True, "text": f'{{"n":{n}}}'} for n in range(5)
     ]
     body = b"".join(json.dumps(frame, separators=(",", ":")).encode() + b"\n" for frame in frames)
-    found = shown(body)
+    found = form_of(body)
     assert (found.form, found.root) == ("lines", frames)
     assert bytes_of(found, len(body)) == body
-    assert form_of(body + b'{"half') == "lines"
-    assert form_of(b'{"a":1}\n{"b":2}') == "lines"
+    assert chosen_form(body + b'{"half') == "lines"
+    assert chosen_form(b'{"a":1}\n{"b":2}') == "lines"
 
 
 def packers() -> list[tuple[str, Any]]:
@@ -269,16 +269,21 @@ def test_a_style_that_no_json_has_is_refused(fields: Any) -> None:
 
 
 def test_a_style_comes_back_from_its_fields() -> None:
-    style = Style(comma=", ", colon=": ", ascii=True, escapes="<>", before="\n", after="\n")
+    style = JsonStyle(comma=", ", colon=": ", ascii=True, escapes="<>", before="\n", after="\n")
     assert style_in(style_fields(style)) == style
     assert style_fields(PLAIN) == {}
 
 
 @pytest.mark.parametrize(
     "style",
-    [PLAIN, Style(comma=", ", colon=": "), Style(colon=": ", indent=4), Style(ascii=True, escapes="<")],
+    [
+        PLAIN,
+        JsonStyle(comma=", ", colon=": "),
+        JsonStyle(colon=": ", indent=4),
+        JsonStyle(ascii=True, escapes="<"),
+    ],
 )
-def test_a_size_is_known_before_the_text_is_made(style: Style) -> None:
+def test_a_size_is_known_before_the_text_is_made(style: JsonStyle) -> None:
     value = [{"a": ["<ü>" * 40, 1, None], "b": {"c": [[[1.5]]], "": "<<<"}}] * 7
     size = len(written(value, style).encode())
     assert size / 2 < size_written(value, style, 10**6) < size * 2
@@ -286,10 +291,10 @@ def test_a_size_is_known_before_the_text_is_made(style: Style) -> None:
 
 
 def test_a_body_larger_than_it_says_is_never_made() -> None:
-    many = Shown(form="json", root=["x" * 1000] * 4000)
-    deep = Shown(form="json", root=[0] * 300_000, style=Style(colon=": ", indent=8))
-    padded = Shown(form="events", root=[{}] * 10, pads=(9_999,) * 10)
-    named = Shown(form="events", root=[{}] * 10_000, event="x" * 5_000)
+    many = BodyForm(form="json", root=["x" * 1000] * 4000)
+    deep = BodyForm(form="json", root=[0] * 300_000, style=JsonStyle(colon=": ", indent=8))
+    padded = BodyForm(form="events", root=[{}] * 10, pads=(9_999,) * 10)
+    named = BodyForm(form="events", root=[{}] * 10_000, event="x" * 5_000)
     for body, limit in ((many, 1_100_000), (deep, 1_000_000), (padded, 50_000), (named, 50_000)):
         with pytest.raises(BadCassette, match="larger"):
             bytes_of(body, limit)
@@ -302,4 +307,4 @@ def test_a_body_larger_than_it_says_is_never_made() -> None:
 )
 def test_what_cannot_be_written_is_a_bad_cassette(root: Any) -> None:
     with pytest.raises(BadCassette):
-        bytes_of(Shown(form="json", root=root), 2)
+        bytes_of(BodyForm(form="json", root=root), 2)

@@ -18,11 +18,10 @@ from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.formats import mitmproxy_flows as flows
 from rewind.formats.har import read_har
 from rewind.formats.mitmproxy_flows import check_flows
-from rewind.store.cassette import parsing as cassette_parsing
-from rewind.store.cassette import sealing as cassette_sealing
-from rewind.store.cassette.cassette import read_cassette, write_cassette_file
-from rewind.store.cassette.parsing import is_light
-from rewind.store.cassette.sealing import packed
+from rewind.store.cassette import seal as cassette_seal
+from rewind.store.cassette.read import read_cassette
+from rewind.store.cassette.seal import is_light, packed
+from rewind.store.cassette.write import write_cassette_file
 from rewind.wire.json_weight import json_weight
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, resealed, sealed, taped
@@ -139,7 +138,7 @@ from pathlib import Path
 from rewind.errors import BadCassette
 from rewind.formats.har import read_har
 from rewind.formats.vcr import read_vcr
-from rewind.store.cassette.cassette import read_cassette_file
+from rewind.store.cassette.read import read_cassette_file
 
 def highest():
     try:
@@ -248,13 +247,13 @@ def size_of(value: Any) -> int:
 def test_what_would_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tape = streamed(steps=2, events=50)
     with monkeypatch.context() as less:
-        less.setattr(cassette_parsing, "MOST_MEMORY", 50_000)
+        less.setattr(cassette_seal, "MOST_MEMORY", 50_000)
         with pytest.raises(EnvironmentProblem, match="too large for a cassette"):
             tape.cassette()
     data = tape.cassette()
     with monkeypatch.context() as less:
-        less.setattr(cassette_sealing, "MOST_UNPACKED", 1000)
-        less.setattr(cassette_sealing, "MOST_TIMES", 2)
+        less.setattr(cassette_seal, "MOST_UNPACKED", 1000)
+        less.setattr(cassette_seal, "MOST_TIMES", 2)
         with pytest.raises(EnvironmentProblem, match="shrink"):
             write_cassette_file(tmp_path / "x.rw.zst", data)
     assert os.listdir(tmp_path) == []
@@ -271,13 +270,13 @@ def test_texts_made_of_references_are_bounded_for_reader_and_writer(
     tape = taped(pairs)
     data = tape.cassette()
     assert_comes_back(tape)
-    monkeypatch.setattr(cassette_parsing, "_JOINED_ANYWAY", 1000)
+    monkeypatch.setattr(cassette_seal, "_JOINED_ANYWAY", 1000)
     assert_comes_back(tape)  # so much for each byte of a file is enough
-    monkeypatch.setattr(cassette_parsing, "_JOINED_A_BYTE", 6)
+    monkeypatch.setattr(cassette_seal, "_JOINED_A_BYTE", 6)
     write_cassette_file(tmp_path / "x.rw", tape.cassette())
     with pytest.raises(EnvironmentProblem, match="too large for a cassette"):
         write_cassette_file(tmp_path / "x.rw.zst", data)
-    monkeypatch.setattr(cassette_parsing, "_JOINED_A_BYTE", 1)
+    monkeypatch.setattr(cassette_seal, "_JOINED_A_BYTE", 1)
     with pytest.raises(BadCassette, match="references make up"):
         read_cassette(data, file="x")
     with pytest.raises(EnvironmentProblem, match="too large for a cassette"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewind.store.cassette.cassette import read_cassette
+from rewind.store.cassette.read import read_cassette
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, ended, exchange, taped, taped_steps
 from unit.store.test_cassette import rich

@@ -12,7 +12,8 @@ import pytest
 from rewind.errors import EnvironmentProblem
 from rewind.model.ids import BlobId, blob_id
 from rewind.model.session import Portable, Status
-from rewind.store.cassette.cassette import read_cassette, write_cassette
+from rewind.store.cassette.read import read_cassette
+from rewind.store.cassette.write import write_cassette
 from rewind.store.files import GrowingFile
 from rewind.store.imported_sessions import Kept, keep
 from rewind.store.library import Library

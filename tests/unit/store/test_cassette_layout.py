@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from rewind.errors import BadCassette
-from rewind.store.cassette.layout import Addressed, Layout
-from rewind.store.cassette.parsing import Memory
-from rewind.store.cassette.references import References
+from rewind.store.cassette.references import Addressed, Layout, References
+from rewind.store.cassette.seal import MemoryBudget
 from rewind.store.cassette.text import WIDTH, lines_of, pieces_of, visible
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, steps_in, taped
@@ -31,7 +30,7 @@ def laid_out(*values: Any) -> str:
 
 
 def read_back(text: str) -> list[Any]:
-    references, decoder, found, at = References(Memory(light=True)), json.JSONDecoder(), [], 0
+    references, decoder, found, at = References(MemoryBudget(light=True)), json.JSONDecoder(), [], 0
     while at < len(text):
         record, end = decoder.raw_decode(text, at)
         value = references.restored(record, 10**9)["value"]
@@ -264,7 +263,7 @@ def test_a_moved_cache_marker_shows_no_message_again() -> None:
 
 
 def test_references_name_only_what_came_before() -> None:
-    references = References(Memory(light=True))
+    references = References(MemoryBudget(light=True))
     references.name("r1", {"a": ["b", {"c": "d\ne\n"}]})
     good = {"x": {"@same": "r1 /a/1/c"}, "y": [{"@same": "r1 /a", "from": 1, "count": 1}]}
     assert references.restored(good, 100) == {"x": "d\ne\n", "y": [{"c": "d\ne\n"}]}
@@ -306,7 +305,7 @@ def test_references_name_only_what_came_before() -> None:
     ids=str,
 )
 def test_marks_that_make_no_sense_are_refused(mark: Any) -> None:
-    references = References(Memory(light=True))
+    references = References(MemoryBudget(light=True))
     references.name("r1", {"a": [1, 2], "t": "d\ne\n"})
     with pytest.raises(BadCassette):
         references.restored({"x": mark}, 100)
@@ -326,7 +325,7 @@ def test_marks_that_make_no_sense_are_refused(mark: Any) -> None:
     ids=str,
 )
 def test_spans_that_reach_too_far_are_refused(span: dict[str, Any]) -> None:
-    references = References(Memory(light=True))
+    references = References(MemoryBudget(light=True))
     references.name("r1", {"a": [1, 2], "t": "d\ne\n"})
     with pytest.raises(BadCassette):
         references.restored({"x": [span]}, 100)
@@ -334,7 +333,7 @@ def test_spans_that_reach_too_far_are_refused(span: dict[str, Any]) -> None:
 
 def follow(root: Any, build: Callable[[int], Any]) -> None:
     """Name one value after the other, each of which refers to the one before."""
-    references = References(Memory(light=True))
+    references = References(MemoryBudget(light=True))
     references.name("r0", root)
     for number in range(60):
         value = references.restored({"v": build(number)}, 10**6)["v"]
@@ -362,7 +361,7 @@ def test_what_is_nested_too_deep_is_refused_even_by_references() -> None:
     with pytest.raises(BadCassette, match="too deep"):
         follow(["x"], lambda number: nested({"@same": f"r{number}", "count": 1}, 50))
     with pytest.raises(BadCassette, match="too deep"):
-        References(Memory(light=True)).restored({"v": nested(1, 200)}, 10)
+        References(MemoryBudget(light=True)).restored({"v": nested(1, 200)}, 10)
 
 
 def test_a_session_of_one_exchange_shows_all_of_it() -> None:

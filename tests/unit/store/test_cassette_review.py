@@ -11,7 +11,7 @@ import pytest
 
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
-from rewind.store.cassette.cassette import write_cassette_file
+from rewind.store.cassette.write import write_cassette_file
 from unit.store.taping import ended, exchange, taped_steps
 
 BEFORE = "Never give a refund without the order number."

@@ -192,14 +192,14 @@ def _written(app: App, package: "Package", form: str, asked: Asked) -> bytes:
         from rewind.cli.reporting import report_of
 
         return report_of(package, app.prices, asked.how_to_export(package)).encode()
-    from rewind.store.cassette.cassette import write_cassette
+    from rewind.store.cassette.write import write_cassette
 
     return write_cassette(package.recording, package.blob)
 
 
 def _put(path: Path, data: bytes, *, force: bool) -> bytes:
     """Write the file, and give what it holds. Another file of that name is left alone, unless ``force``."""
-    from rewind.store.cassette.cassette import write_cassette_file
+    from rewind.store.cassette.write import write_cassette_file
 
     try:
         if path.exists() and not force and not _holds(path, data):
@@ -215,7 +215,7 @@ def _put(path: Path, data: bytes, *, force: bool) -> bytes:
 
 def _holds(path: Path, data: bytes) -> bool:
     """Whether the file says the same; packed by another version of the packer, it may say it in other bytes."""
-    from rewind.store.cassette.sealing import unpacked
+    from rewind.store.cassette.seal import unpacked
 
     there = path.read_bytes()
     if there == data or not path.name.endswith(".zst"):

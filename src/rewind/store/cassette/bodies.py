@@ -1,19 +1,26 @@
-"""Bodies as a cassette shows them: as JSON, as events of a stream, as lines of JSON, as text; else as plain bytes.
+"""Bodies, both ways: each one in the most readable form that gives back every byte, told once and checked when read.
 
-Whatever the form, it gives back every byte. A form is only taken where it does; the next one is tried otherwise, and
-base64 fits always.
+The forms are JSON, events of a stream, lines of JSON, text, and plain bytes in base64, which fits always. A form is
+only taken where it gives back every byte.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
-from rewind.errors import BadCassette
-from rewind.store.cassette.styles import (
+from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.model.ids import BlobId
+from rewind.model.step import NO_BYTES
+from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
+from rewind.store.cassette.json_style import (
     PLAIN,
     WHITESPACE,
-    Odd,
-    Style,
+    JsonStyle,
+    OddJson,
     size_written,
     style_fields,
     style_in,
@@ -21,7 +28,9 @@ from rewind.store.cassette.styles import (
     value_of,
     written,
 )
-from rewind.store.cassette.text import pieces_of
+from rewind.store.cassette.references import Addressed, References
+from rewind.store.cassette.seal import UnsealedCassette
+from rewind.store.cassette.text import lines_of, pieces_of
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
@@ -29,16 +38,21 @@ BY_TYPE = "{type}"
 """Events are named by the ``type`` in their data."""
 _UNMEASURED = 1024 * 1024
 _MOST_PADDING = 10_000
+MOST_OF_A_BODY = 64 * 1024 * 1024
+MOST_OF_BODIES = 4 * 1024 * 1024 * 1024
+_BASE64_LINE = 76
+_KEPT = 32 * 1024 * 1024
+"""Bodies beyond this are not held as bytes, and made anew when they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class BodyForm:
     """A body in one of the forms."""
 
     form: Form
     root: Any
     """The JSON value; the list of events, lines or pieces of text; the bytes."""
-    style: Style = PLAIN
+    style: JsonStyle = PLAIN
     event: str | None = None
     """How events are named; ``None`` where they have no name."""
     newline: str = "\n"
@@ -46,27 +60,22 @@ class Shown:
     """How many spaces stand before the last bracket of each event's data: some providers hide lengths that way."""
 
 
-def shown(body: bytes) -> Shown:
+def form_of(body: bytes) -> BodyForm:
     """The most readable form that gives back every byte."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        return Shown(form="bytes", root=body)
-    attempts: tuple[Callable[[str], Shown], ...] = ()
+        return BodyForm(form="bytes", root=body)
     begin = text.lstrip(WHITESPACE)[:1]
-    if begin in ("{", "["):
-        attempts = (_as_json, _as_lines)
-    elif begin == ":" or text.startswith(("data:", "event:", "id:", "retry:")):
-        attempts = (_as_events,)
-    for attempt in attempts:
-        try:
-            return attempt(text)
-        except Odd:
-            continue
-    return Shown(form="text", root=pieces_of(text))
+    with suppress(OddJson):  # then it is text
+        if begin in ("{", "["):
+            return _as_json(text)
+        if begin == ":" or text.startswith(("data:", "event:", "id:", "retry:")):
+            return _as_stream("events", text, "\r\n" if "\r\n" in text else "\n")
+    return BodyForm(form="text", root=pieces_of(text))
 
 
-def bytes_of(body: Shown, limit: int) -> bytes:
+def bytes_of(body: BodyForm, limit: int) -> bytes:
     """The bytes again. Raises BadCassette where they would be more than the limit, which is checked first."""
     try:
         match body.form:
@@ -89,10 +98,10 @@ def bytes_of(body: Shown, limit: int) -> bytes:
 
 def _within(size: int, limit: int) -> None:
     if size > limit:
-        raise BadCassette("A body is larger than it says.")
+        bad("A body is larger than it says.")
 
 
-def _measured(body: Shown, limit: int) -> None:
+def _measured(body: BodyForm, limit: int) -> None:
     """A small one cannot become large; the others are measured before they are written."""
     framing = sum(body.pads)
     if body.event is not None and body.form == "events":
@@ -102,32 +111,15 @@ def _measured(body: Shown, limit: int) -> None:
         _within(size_written(body.root, body.style, limit * 2), limit * 2)
 
 
-def _as_json(text: str) -> Shown:
-    value = value_of(text)
-    return Shown(form="json", root=value, style=style_of(text, value))
+def _as_json(text: str) -> BodyForm:
+    try:
+        value = value_of(text)
+        return BodyForm(form="json", root=value, style=style_of(text, value))
+    except OddJson:
+        return _as_stream("lines", text, "\n")
 
 
-def _as_events(text: str) -> Shown:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return _as_stream("events", text, newline, list(_cut_after(text, newline * 2)))
-
-
-def _as_lines(text: str) -> Shown:
-    return _as_stream("lines", text, "\n", list(_cut_after(text, "\n")))
-
-
-def _cut_after(text: str, end: str) -> Iterator[str]:
-    start = 0
-    while (found := text.find(end, start)) >= 0:
-        found += len(end)
-        yield text[start:found]
-        start = found
-    if start < len(text):
-        yield text[start:]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """An event or a line, taken apart."""
 
     name: str | None
@@ -137,60 +129,44 @@ class _Block:
     pad: int
 
 
-def _as_stream(form: Literal["events", "lines"], text: str, newline: str, blocks: list[str]) -> Shown:
-    read = _event if form == "events" else _line
-    style, event, begun = PLAIN, None, False
+def _as_stream(form: Literal["events", "lines"], text: str, newline: str) -> BodyForm:
+    blocks = lines_of(text, newline * 2 if form == "events" else newline)
+    body: BodyForm | None = None
     root: list[Any] = []
     pads: list[int] = []
-    plain = 0
     for raw in blocks:
-        block = read(raw, newline)
-        if block is not None and not begun:
+        block = _block(raw, form, newline)
+        if block is not None and body is None:
             try:
                 style = style_of(block.data, block.value, text)
-            except Odd:
+            except OddJson:
                 block = None
             else:
-                event, begun = _naming(block), True
-        if block is not None and _framed(block.value, block.pad, style, event, newline, form) == raw:
+                body = BodyForm(form=form, root=root, style=style, event=_naming(block), newline=newline)
+        if block is not None and body is not None and _framed(body, block.value, block.pad) == raw:
             root.append(block.value)
             pads.append(block.pad)
-            plain += 1
         else:
             root.append(raw)
-    if not plain or plain * 3 < len(blocks):
-        raise Odd("most of it is no JSON")
-    return Shown(
-        form=form,
-        root=root,
-        style=style,
-        event=event,
-        newline=newline,
-        pads=tuple(pads) if any(pads) else (),
-    )
+    if body is None or not pads or len(pads) * 3 < len(blocks):
+        raise OddJson("most of it is no JSON")
+    return replace(body, pads=tuple(pads)) if any(pads) else body
 
 
-def _event(raw: str, newline: str) -> _Block | None:
-    end = newline * 2
+def _block(raw: str, form: Form, newline: str) -> _Block | None:
+    """``None`` where it holds anything else than one JSON value."""
+    before, end = ("data: ", newline * 2) if form == "events" else ("", newline)
     if not raw.endswith(end):
         return None
     lines = raw[: -len(end)].split(newline)
-    name = lines.pop(0)[len("event: ") :] if lines[0].startswith("event: ") else None
-    if len(lines) != 1 or not lines[0].startswith("data: "):
+    named = form == "events" and lines[0].startswith("event: ")
+    name = lines.pop(0)[len("event: ") :] if named else None
+    if len(lines) != 1 or not lines[0].startswith((before + "{", before + "[")):
         return None
-    return _block(name, lines[0][len("data: ") :])
-
-
-def _line(raw: str, newline: str) -> _Block | None:
-    return _block(None, raw[:-1]) if raw.endswith(newline) else None
-
-
-def _block(name: str | None, data: str) -> _Block | None:
-    if data[:1] not in ("{", "["):
-        return None
+    data = lines[0][len(before) :]
     try:
         value = value_of(data)
-    except Odd:
+    except OddJson:
         return None
     core = data[:-1].rstrip(" ") + data[-1]
     pad = len(data) - len(core)
@@ -203,14 +179,14 @@ def _naming(block: _Block) -> str | None:
     return block.name
 
 
-def _framed(value: Any, pad: int, style: Style, event: str | None, newline: str, form: Form) -> str:
-    data = written(value, style)
+def _framed(body: BodyForm, value: Any, pad: int) -> str:
+    """An event or a line of that value."""
+    data, newline, name = written(value, body.style), body.newline, body.event
     if pad:
         data = data[:-1] + " " * pad + data[-1]
-    if form == "lines":
+    if body.form == "lines":
         return data + newline
-    name = event
-    if event == BY_TYPE:
+    if name == BY_TYPE:
         name = value.get("type") if isinstance(value, dict) else None
         if not isinstance(name, str):
             return ""
@@ -218,23 +194,20 @@ def _framed(value: Any, pad: int, style: Style, event: str | None, newline: str,
     return f"{head}data: {data}{newline}{newline}"
 
 
-def _blocks_again(body: Shown) -> Iterator[str]:
+def _blocks_again(body: BodyForm) -> Iterator[str]:
     pads = iter(body.pads)
-    for one in body.root:
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict | list):
-            pad = next(pads, 0)
-            yield _framed(one, pad, body.style, body.event, body.newline, body.form)
+    for block in body.root:
+        if isinstance(block, str):
+            yield block
+        elif isinstance(block, dict | list):
+            yield _framed(body, block, next(pads, 0))
         else:
             raise TypeError("an event is neither JSON nor text")
 
 
-def shown_fields(body: Shown) -> dict[str, Any]:
+def form_fields(body: BodyForm) -> Fields:
     """As it stands in a step, but for the root; what is usual is left out."""
-    fields: dict[str, Any] = {}
-    if body.event is not None:
-        fields["event"] = body.event
+    fields: Fields = {} if body.event is None else {"event": body.event}
     if body.newline != "\n":
         fields["newline"] = body.newline
     if style := style_fields(body.style):
@@ -242,25 +215,186 @@ def shown_fields(body: Shown) -> dict[str, Any]:
     return fields
 
 
-def shown_in(fields: dict[str, Any], pads: Iterable[Any], data: bytes | None) -> Shown:
+def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
     """Back from the fields of a step and of its small print. Raises BadCassette."""
     form = next((name for name in FORMS if name in fields), None)
     if form is None:
-        raise BadCassette("A body has a form that this Rewind does not know.")
+        bad("A body has a form that this Rewind does not know.")
     if form == "bytes":
-        if data is None:
-            raise BadCassette("The bytes of a body are missing.")
-        return Shown(form="bytes", root=data)
+        return BodyForm(form=form, root=bad("The bytes of a body are missing.") if data is None else data)
     root, event, newline = fields[form], fields.get("event"), fields.get("newline", "\n")
-    spaces = tuple(pads)
     sound = (
         (form == "json" or isinstance(root, list))
         and (form != "text" or all(isinstance(piece, str) for piece in root))
         and (event is None or isinstance(event, str))
         and newline in ("\n", "\r\n")
-        and all(type(pad) is int and 0 <= pad <= _MOST_PADDING for pad in spaces)
+        and all(0 <= pad <= _MOST_PADDING for pad in pads)
     )
     if not sound:
-        raise BadCassette("A body is not what its form says.")
+        bad("A body is not what its form says.")
     style = style_in(fields["style"]) if "style" in fields else PLAIN
-    return Shown(form=form, root=root, style=style, event=event, newline=newline, pads=spaces)
+    return BodyForm(form=form, root=root, style=style, event=event, newline=newline, pads=tuple(pads))
+
+
+class BodyWriter:
+    """Bodies become fields; each is told once."""
+
+    def __init__(self, blob: Callable[[BlobId], bytes]) -> None:
+        self.size = 0
+        """Of all bodies told so far."""
+        self._blob = blob
+        self._names: dict[BlobId, str] = {}
+
+    def body(self, name: str, blob: BlobId, coding: str | None) -> tuple[Fields, Fields]:
+        """What stands in the step, and what in the small print. Raises EnvironmentProblem for what is too large."""
+        if blob == NO_BYTES:
+            return {}, {}
+        if (known := self._names.setdefault(blob, name)) != name:
+            return {"same_as": known}, {}
+        data = self._blob(blob)
+        self.size += len(data)
+        _check_size(name, len(data), self.size)
+        small: Fields = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        plain = _unfolded(data, coding)
+        form = form_of(data if plain is None else plain)
+        root = len(data) if form.form == "bytes" else Addressed(name, form.root)
+        fields: Fields = {form.form: root, **form_fields(form)}
+        if form.pads:
+            small["pads"] = form.pads
+        if plain is not None:
+            fields["coding"] = coding
+            small["unfolded"] = len(plain)
+        if plain is not None or form.form == "bytes":
+            encoded = base64.b64encode(data).decode()
+            small["bytes"] = [encoded[at : at + _BASE64_LINE] for at in range(0, len(encoded), _BASE64_LINE)]
+        return fields, small
+
+
+def _check_size(name: str, size: int, total: int) -> None:
+    if size > MOST_OF_A_BODY:
+        raise EnvironmentProblem(
+            f"The body of {name} has {size:,} bytes: more than the {MOST_OF_A_BODY:,} that a cassette takes."
+        )
+    if total > MOST_OF_BODIES:
+        raise EnvironmentProblem(
+            f"The session has more than {MOST_OF_BODIES:,} bytes of bodies, which is all that a cassette takes.",
+            hint="Export some of its steps: rewind export ID --steps 1..100",
+        )
+
+
+def _unfolded(data: bytes, coding: str | None) -> bytes | None:
+    """What a compressed body reads; ``None`` where it is not compressed, or cannot be read as text."""
+    if coding is None:
+        return None
+    from rewind.wire.encoding import UndecodableBody, decode  # lazily: it loads what unpacks
+
+    try:
+        plain = decode(data, coding, limit=MOST_OF_A_BODY)
+        plain.decode()
+    except (UndecodableBody, UnicodeDecodeError):
+        return None
+    return None if plain == data else plain
+
+
+class CassetteBodies(Mapping[BlobId, bytes]):
+    """The bodies of a cassette by name. Many are held as values, which share what they have in common."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[BlobId, bytes | tuple[BodyForm, int]] = {}
+        self._held = 0
+
+    def add(self, blob: BlobId, data: bytes, form: BodyForm, text_size: int) -> bool:
+        """Whether it is held as bytes; not so where they are more than the text that shows them."""
+        as_bytes = form.form == "bytes" or self._held + len(data) <= _KEPT or len(data) <= text_size
+        self._held += len(data) if as_bytes else 0
+        self._bodies[blob] = data if as_bytes else (form, len(data))
+        return as_bytes
+
+    def __getitem__(self, blob: BlobId) -> bytes:
+        found = self._bodies[blob]
+        return found if isinstance(found, bytes) else bytes_of(*found)
+
+    def __iter__(self) -> Iterator[BlobId]:
+        return iter(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+
+class BodyReader:
+    """Fields become bodies, each one checked. Raises BadCassette."""
+
+    def __init__(self, references: References, cassette: UnsealedCassette) -> None:
+        self.bodies = CassetteBodies()
+        self.left = cassette.manifest.size
+        """How many bytes the manifest still allows."""
+        self._references = references
+        self._referred = cassette.referred
+        self._memory = cassette.memory
+        self._names: dict[str, tuple[BlobId, int]] = {}
+        self._text_left = 0
+
+    def begin(self, length: int) -> None:
+        """The next bodies stand in a record of that length."""
+        self._text_left = length
+
+    def body(self, name: str, fields: Any, small: Fields, weight: int) -> tuple[BlobId, int]:
+        """Name and size of the body in these fields, whose values take ``weight``.
+
+        What it needs of the small print is taken out.
+        """
+        if fields is None:
+            return NO_BYTES, 0
+        fields = fields_of(fields, "A body")
+        if "same_as" in fields:
+            known = self._names.get(text(fields, "same_as"))
+            return known or bad("A body is said to be one that is not there.")
+        size = count(small, "size", least=1, most=MOST_OF_A_BODY)
+        self.left -= size
+        if self.left < 0:
+            bad("Its bodies are larger than it says.")
+        form, data = self._read(name, fields, small, size)
+        sha256 = hashlib.sha256(data).hexdigest()
+        if len(data) != size or sha256 != digest(small, "sha256"):
+            bad(f"The body of {name} is not what was recorded.")
+        blob = BlobId("sha256:" + sha256)
+        as_bytes = self.bodies.add(blob, data, form, self._text_left)
+        self._text_left -= len(data) if as_bytes else 0
+        if not as_bytes or self._is_referred(name):
+            self._memory.keep(weight)
+        self._names[name] = blob, size
+        return blob, size
+
+    def _is_referred(self, name: str) -> bool:
+        return self._referred is None or name in self._referred
+
+    def _read(self, name: str, fields: Fields, small: Fields, size: int) -> tuple[BodyForm, bytes]:
+        packed = _base64_in(small) if "bytes" in small else None
+        form = form_in(fields, counts(small, "pads"), packed)
+        small.pop("bytes", None)
+        small.pop("pads", None)
+        if form.form != "bytes" and self._is_referred(name):
+            self._references.name(name, form.root)
+        if "coding" not in fields:
+            return form, bytes_of(form, size)
+        if packed is None:
+            bad("The bytes of a body are missing.")
+        plain = bytes_of(form, count(small, "unfolded", most=MOST_OF_A_BODY))
+        if _unfolded(packed, text(fields, "coding")) != plain:
+            bad(f"The body of {name} is not what is shown of it.")
+        return BodyForm(form="bytes", root=packed), packed
+
+
+def sizes_in(small: Any) -> int:
+    """How much a body comes to when it is written out, as far as its small print tells."""
+    if type(small) is not dict:
+        return 0
+    told = (small.get("size"), small.get("unfolded"))
+    return sum(size for size in told if type(size) is int and 0 < size <= MOST_OF_A_BODY)
+
+
+def _base64_in(small: Fields) -> bytes:
+    try:
+        return binascii.a2b_base64("".join(texts(small, "bytes")), strict_mode=True)
+    except ValueError as error:
+        raise BadCassette(f"The bytes of a body cannot be read ({error}).") from error

@@ -6,6 +6,7 @@ side. The names are those of the journal.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import accumulate, pairwise
 from typing import Any
@@ -16,16 +17,15 @@ from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.cassette.checks import (
+from rewind.store.cassette.fields import (
     Fields,
     bad,
+    can_be_sent,
     count,
     counts,
     fields_of,
     flag,
     head_text,
-    headers_in,
-    headers_shown,
     named_counts,
     named_texts,
     number,
@@ -36,47 +36,59 @@ from rewind.store.cassette.checks import (
     text,
     texts,
 )
-from rewind.store.cassette.layout import Addressed
+from rewind.store.cassette.references import Addressed
 from rewind.store.journal.format import USAGE_KINDS, lineage_in, response_fields
 
 MOST_STEPS = 100_000
 OF_THE_SESSION = "session"
 """Whose small print it is, where it is not a step's."""
 
-_IN_SMALL_PRINT = ("id", "started", "rewind_version", "imported")
-_SEEN_OF_ANSWER = (
-    "status",
-    "ending",
-    "reason",
-    "tape",
-    "model",
-    "text",
-    "tokens_in",
-    "tokens_out",
-    *USAGE_KINDS,
-    "tier",
-    "usage",
-    "error",
-    "note",
-)
+_Checks = dict[str, Callable[[Fields, str], Any]]
+"""Fields that have the same name in a record and in its value, and how each is checked."""
+_SESSION: _Checks = {
+    "name": some_text,
+    "command": texts,
+    "cwd": text,
+    "tags": named_texts,
+    "key_variables": texts,
+    "base_urls": named_texts,
+    "hosts": texts,
+    "all_hosts": flag,
+    "ignore": texts,
+}
+_SURROUNDINGS: _Checks = {
+    "commit": some_text,
+    "branch": some_text,
+    "changes": some_text,
+    "locks": named_texts,
+}
+_SHOWN_OF_ANSWER = (
+    "status", "ending", "reason", "tape", "model", "text", "tokens_in", "tokens_out", *USAGE_KINDS, "tier", "usage",
+    "error", "note",
+)  # fmt: skip
 _URL = re.compile(
     r"([a-z][a-z0-9+.-]*)://(\[[^\]/?#]*\]|[^\[\]/?#:]*)(?::(\d{1,5}))?(/.*)", re.DOTALL | re.ASCII
 )
+_ADDRESS = ("scheme", "host", "port", "target")
 _USUAL_PORTS = {"http": 80, "https": 443}
+_SIZE = "@size"
 
 
-def told(fields: Fields) -> Fields:
-    """Only what says something."""
+def _checked(fields: Fields, checks: _Checks) -> dict[str, Any]:
+    return {name: check(fields, name) for name, check in checks.items()}
+
+
+def _without_empty(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if value not in (None, "", (), [], {}, False)}
 
 
 def session_record(start: SessionStart) -> Fields:
     fields = asdict(start)
-    for name in _IN_SMALL_PRINT:
+    for name in ("id", "started", "rewind_version", "imported"):  # in the small print, or known
         del fields[name]
     always = {name: fields.pop(name) for name in ("name", "command", "cwd")}
-    usual = fields.pop("stdin_kind")
-    rest = told(fields) | ({"stdin_kind": usual} if usual != "none" else {})
+    stdin = fields.pop("stdin_kind")
+    rest = _without_empty(fields) | ({"stdin_kind": stdin} if stdin != "none" else {})
     return {"session": start.id, **always, **rest}
 
 
@@ -90,17 +102,9 @@ def session_in(record: Fields, small: Fields) -> SessionStart:
     replayed = record.get("replay_of")
     return SessionStart(
         id=SessionId(session_id(record, "session")),
-        name=some_text(record, "name"),
-        command=texts(record, "command"),
-        cwd=text(record, "cwd"),
         started=number(small, "started"),
         rewind_version=text(small, "rewind_version"),
-        tags=named_texts(record, "tags"),
-        key_variables=texts(record, "key_variables"),
-        base_urls=named_texts(record, "base_urls"),
-        hosts=texts(record, "hosts"),
-        all_hosts=flag(record, "all_hosts"),
-        ignore=texts(record, "ignore"),
+        **_checked(record, _SESSION),
         stdin_kind=some_text(record, "stdin_kind") or "none",
         replay_of=None if replayed is None else SessionId(session_id(record, "replay_of")),
         forked_from=lineage,
@@ -108,24 +112,20 @@ def session_in(record: Fields, small: Fields) -> SessionStart:
     )
 
 
-def surroundings_record(found: Surroundings) -> Fields:
-    return {"surroundings": told(asdict(found)) | ({"dirty": False} if found.dirty is False else {})}
+def surroundings_record(surroundings: Surroundings) -> Fields:
+    clean = {"dirty": False} if surroundings.dirty is False else {}
+    return {"surroundings": _without_empty(asdict(surroundings)) | clean}
 
 
 def surroundings_in(record: Fields) -> Surroundings:
     fields = fields_of(record["surroundings"], "What the run stood on")
-    return Surroundings(
-        commit=some_text(fields, "commit"),
-        branch=some_text(fields, "branch"),
-        dirty=None if fields.get("dirty") is None else flag(fields, "dirty"),
-        changes=some_text(fields, "changes"),
-        locks=named_texts(fields, "locks"),
-    )
+    dirty = None if fields.get("dirty") is None else flag(fields, "dirty")
+    return Surroundings(**_checked(fields, _SURROUNDINGS), dirty=dirty)
 
 
 def end_record(end: SessionEnd) -> Fields:
     """Without what the agent read and wrote, which is added as bodies."""
-    fields = told({"redactions": end.redactions, "remarks": end.remarks, "broken": end.broken})
+    fields = _without_empty({"redactions": end.redactions, "remarks": end.remarks, "broken": end.broken})
     return {"exit_code": end.exit_code, **fields}
 
 
@@ -136,37 +136,33 @@ def end_in(fields: Fields, small: Fields, streams: dict[str, BlobId | None]) -> 
         redactions=some_count(fields, "redactions") or 0,
         remarks=texts(fields, "remarks"),
         broken=some_text(fields, "broken"),
-        stdin=streams["stdin"],
-        stdout=streams["stdout"],
-        stderr=streams["stderr"],
+        **streams,
     )
 
 
 def step_record(request: StepRequest) -> Fields:
     """What was asked, but for the request itself."""
-    seen = told({"model": request.model, "thread": request.thread, "note": request.note})
+    seen = _without_empty({"model": request.model, "thread": request.thread, "note": request.note})
     return {"step": request.index, "kind": request.kind.value, "provider": request.provider, **seen}
 
 
 def request_record(request: StepRequest) -> Fields:
     head = request.head
-    where: Fields = {"url": head.url}
-    if _parts_of(head.url) != (head.scheme, head.host, head.port, head.target):
-        where = {"scheme": head.scheme, "host": head.host, "port": head.port, "target": head.target}
-    headers = headers_shown(head.headers, request.body_size)
+    address = {name: getattr(head, name) for name in _ADDRESS}
+    where: Fields = {"url": head.url} if _address_of(head.url) == address else address
+    headers = headers_record(head.headers, request.body_size)
     name = f"request {request.index} headers"
     return {"method": head.method, **where, **({"headers": Addressed(name, headers)} if headers else {})}
 
 
 def request_in(record: Fields, small: Fields, body: BlobId, size: int) -> StepRequest:
     fields = fields_of(record.get("request"), "A request")
-    parts = _parts_of(text(fields, "url")) if "url" in fields else None
-    if parts is None:
-        if "url" in fields:
-            bad("The address of a request cannot be read.")
+    if "url" in fields:
+        address = _address_of(text(fields, "url")) or bad("The address of a request cannot be read.")
+    else:
         port = count(fields, "port", most=65535)
-        parts = head_text(fields, "scheme"), head_text(fields, "host"), port, head_text(fields, "target")
-    scheme, host, port, target = parts
+        address = {name: head_text(fields, name) for name in _ADDRESS if name != "port"} | {"port": port}
+    asked_key = some_text(small, "asked_key")
     return StepRequest(
         index=count(record, "step", least=1),
         ts=number(small, "ts"),
@@ -174,45 +170,40 @@ def request_in(record: Fields, small: Fields, body: BlobId, size: int) -> StepRe
         provider=text(record, "provider"),
         match_key=MatchKey(text(small, "key")),
         head=RequestHead(
-            method=head_text(fields, "method"),
-            scheme=scheme,
-            host=host,
-            port=port,
-            target=target,
-            headers=headers_in(fields.get("headers", {}), size),
+            method=head_text(fields, "method"), headers=headers_in(fields.get("headers", {}), size), **address
         ),
         body=body,
         body_size=size,
         model=some_text(record, "model"),
         thread=some_count(record, "thread", least=1),
         sketch=some_text(small, "sketch"),
-        asked_key=_key(some_text(small, "asked_key")),
+        asked_key=None if asked_key is None else MatchKey(asked_key),
         note=some_text(record, "note"),
     )
 
 
 def request_small_print(request: StepRequest) -> Fields:
-    keys = told({"asked_key": request.asked_key, "sketch": request.sketch})
+    keys = _without_empty({"asked_key": request.asked_key, "sketch": request.sketch})
     return {"ts": request.ts, "key": request.match_key, **keys}
 
 
 def answer_record(response: StepResponse) -> Fields:
     """What was answered, but for the body."""
     fields = response_fields(0, 0.0, response, None)
-    shown = {name: fields.get(name) for name in _SEEN_OF_ANSWER}
+    shown = {name: fields.get(name) for name in _SHOWN_OF_ANSWER}
     return {name: value for name, value in shown.items() if value not in (None, "")}
 
 
 def answer_small_print(index: int, response: StepResponse) -> Fields:
     """What is known of the answer besides; the times stand last."""
     head, size = response.head, response.body_size
-    fields: Fields = told({"said": response.reading.said})
+    fields: Fields = _without_empty({"said": response.reading.said})
     if head is not None:
         fields |= {"version": head.version, "reason": head.reason}
-        headers = headers_shown(head.headers, size)
+        headers = headers_record(head.headers, size)
         fields |= {"headers": Addressed(f"answer {index} headers", headers)} if headers else {}
     if response.trailers:
-        fields["trailers"] = headers_shown(response.trailers, size)
+        fields["trailers"] = headers_record(response.trailers, size)
     return fields
 
 
@@ -234,7 +225,7 @@ def answer_in(fields: Fields, small: Fields, times: Fields, body: BlobId, size: 
         body=body,
         body_size=size,
         chunks=_chunks(times),
-        trailers=_headers(small, "trailers", size),
+        trailers=headers_in(small.get("trailers", {}), size),
         ms=number(times, "ms"),
         first_ms=some_number(times, "first_ms"),
         reading=Reading(
@@ -262,13 +253,9 @@ def _head_in(fields: Fields, small: Fields, size: int) -> ResponseHead | None:
     return ResponseHead(
         status=count(fields, "status", most=999),
         reason=head_text(small, "reason"),
-        headers=_headers(small, "headers", size),
+        headers=headers_in(small.get("headers", {}), size),
         version=head_text(small, "version") or bad("'version' is empty."),
     )
-
-
-def _headers(fields: Fields, name: str, size: int) -> Headers:
-    return headers_in(fields.get(name, {}), size)
 
 
 def _chunks(times: Fields) -> tuple[Chunk, ...]:
@@ -285,15 +272,46 @@ def _one_of(fields: Fields, name: str, words: Any) -> str:
     return value
 
 
-def _key(value: str | None) -> MatchKey | None:
-    return None if value is None else MatchKey(value)
-
-
-def _parts_of(url: str) -> tuple[str, str, int, str] | None:
-    """Scheme, host, port and target, or ``None`` where the address does not tell them."""
+def _address_of(url: str) -> dict[str, Any] | None:
+    """Scheme, host, port and target; ``None`` where the address does not tell them."""
     found = _URL.fullmatch(url)
     if found is None or len(url.split("\n", 1)[0]) < len(url) or "\r" in url or "\0" in url:
         return None
     scheme, host, port, target = found.groups()
     number = _USUAL_PORTS.get(scheme) if port is None else int(port)
-    return None if number is None else (scheme, host.strip("[]"), number, target)
+    return (
+        None
+        if number is None
+        else dict(zip(_ADDRESS, (scheme, host.strip("[]"), number, target), strict=True))
+    )
+
+
+def headers_record(headers: Headers, size: int) -> Fields | list[list[str]]:
+    """An object where no name stands twice; the length of the body by a word, since it says nothing of its own."""
+    pairs = [(name, _header_shown(name, value, size)) for name, value in headers]
+    by_name = dict(pairs)
+    return by_name if len(by_name) == len(pairs) else [list(pair) for pair in pairs]
+
+
+def headers_in(shown: Any, size: int) -> Headers:
+    pairs = list(shown.items()) if type(shown) is dict else shown
+    if type(pairs) is not list:
+        bad("Headers are neither an object nor a list.")
+    headers: list[tuple[str, str]] = []
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            bad("A header is no pair.")
+        name, value = pair
+        if type(name) is not str or type(value) is not str:
+            bad("A header is no pair of texts.")
+        value = str(size) if value == _SIZE else value.removeprefix("@")
+        if not (can_be_sent(name) and can_be_sent(value)):
+            bad("A header cannot be sent.")
+        headers.append((name, value))
+    return tuple(headers)
+
+
+def _header_shown(name: str, value: str, size: int) -> str:
+    if name.lower() == "content-length" and value == str(size):
+        return _SIZE
+    return "@" + value if value.startswith("@") else value

@@ -10,14 +10,11 @@ from pathlib import Path
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.model.http import Headers, header
 from rewind.model.ids import BlobId
-from rewind.model.session import Portable, Recording, SessionEnd
+from rewind.model.session import Recording, SessionEnd
 from rewind.model.step import Step
-from rewind.store.cassette.checks import Fields
-from rewind.store.cassette.contents import Telling
-from rewind.store.cassette.files import read_bounded, write_whole
-from rewind.store.cassette.layout import Layout
-from rewind.store.cassette.parsing import is_light, most_joined
-from rewind.store.cassette.reading import read_cassette
+from rewind.store.cassette.bodies import BodyWriter
+from rewind.store.cassette.fields import Fields
+from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.records import (
     MOST_STEPS,
     OF_THE_SESSION,
@@ -31,10 +28,10 @@ from rewind.store.cassette.records import (
     surroundings_record,
     times_of,
 )
-from rewind.store.cassette.sealing import MOST_TEXT, Manifest, packed, seal
+from rewind.store.cassette.references import Layout
+from rewind.store.cassette.seal import Manifest, is_light, most_joined, packed, seal
+from rewind.store.files import write_whole
 from rewind.store.journal.writer import STREAMS
-
-__all__ = ["read_cassette", "read_cassette_file", "write_cassette", "write_cassette_file"]
 
 
 def write_cassette(recording: Recording, blob: Callable[[BlobId], bytes]) -> bytes:
@@ -45,23 +42,23 @@ def write_cassette(recording: Recording, blob: Callable[[BlobId], bytes]) -> byt
             hint=f"Export some of them: rewind export {recording.session.id} --steps 1..{MOST_STEPS}",
         )
     start, end = recording.session.start, recording.session.end
-    layout, telling = Layout(), Telling(blob)
+    layout, bodies = Layout(), BodyWriter(blob)
     layout.add(session_record(start))
     if recording.surroundings is not None:
         layout.add(surroundings_record(recording.surroundings))
     small_print: list[Fields] = [{"small_print": OF_THE_SESSION, "started": start.started}]
     for step in recording.steps:
-        record, small = _told_step(step, telling)
+        record, small = _step_records(step, bodies)
         layout.add(record)
         small_print.append(small)
     if end is not None:
-        record, small = _told_end(end, telling)
+        record, small = _end_records(end, bodies)
         layout.add({"end": record})
         small_print[0] |= small
     small_print[0]["rewind_version"] = start.rewind_version
     for small in small_print:
         layout.add(small)
-    data = seal(layout.text(), Manifest(steps=len(recording.steps), size=telling.size))
+    data = seal(layout.text(), Manifest(steps=len(recording.steps), size=bodies.size))
     if layout.joined > most_joined(len(data)):
         raise _too_large("its texts repeat each other, and take too much memory when they are put together")
     if not is_light(data):
@@ -84,10 +81,11 @@ def _too_large(why: str) -> EnvironmentProblem:
     )
 
 
-def _told_step(step: Step, telling: Telling) -> tuple[Fields, Fields]:
+def _step_records(step: Step, bodies: BodyWriter) -> tuple[Fields, Fields]:
+    """The record of a step, and its small print."""
     request, response, index = step.request, step.response, step.index
     asked = request_record(request)
-    body, small_body = telling.body(f"request {index}", request.body, _coding(request.head.headers))
+    body, small_body = bodies.body(f"request {index}", request.body, _coding(request.head.headers))
     if body:
         asked["body"] = body
     record = step_record(request) | {"request": asked}
@@ -97,7 +95,7 @@ def _told_step(step: Step, telling: Telling) -> tuple[Fields, Fields]:
     if response is not None:
         answered = answer_record(response)
         coding = _coding(response.head.headers) if response.head else None
-        body, small_body = telling.body(f"answer {index}", response.body, coding)
+        body, small_body = bodies.body(f"answer {index}", response.body, coding)
         if body:
             answered["body"] = body
         record["answer"] = answered
@@ -106,23 +104,18 @@ def _told_step(step: Step, telling: Telling) -> tuple[Fields, Fields]:
     return record, small
 
 
-def _told_end(end: SessionEnd, telling: Telling) -> tuple[Fields, Fields]:
+def _end_records(end: SessionEnd, bodies: BodyWriter) -> tuple[Fields, Fields]:
     record = end_record(end)
     small: Fields = {"ended": end.ended}
     for stream in STREAMS:
         blob: BlobId | None = getattr(end, stream)
         if blob is not None:
-            record[stream], small[stream] = telling.body(stream, blob, None)
+            record[stream], small[stream] = bodies.body(stream, blob, None)
     return record, small
 
 
 def _coding(headers: Headers) -> str | None:
     return header(headers, "content-encoding") or None
-
-
-def read_cassette_file(path: Path) -> Portable:
-    """The session in that file, packed or not. Raises BadCassette."""
-    return read_cassette(read_bounded(path, MOST_TEXT), file=str(path))
 
 
 def write_cassette_file(path: Path, data: bytes) -> None:

@@ -21,12 +21,12 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _MOST_AROUND = 1000
 
 
-class Odd(ValueError):
+class OddJson(ValueError):
     """A text that no style writes again, or whose value readers would not agree on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class JsonStyle:
     """All that two writers of one value may do differently."""
 
     comma: str = ","
@@ -41,22 +41,22 @@ class Style:
     after: str = ""
 
 
-PLAIN = Style()
+PLAIN = JsonStyle()
 
 
-def style_fields(style: Style) -> dict[str, Any]:
+def style_fields(style: JsonStyle) -> dict[str, Any]:
     """What is not plain about it."""
     return {
-        name: value for name in Style.__slots__ if (value := getattr(style, name)) != getattr(PLAIN, name)
+        name: value for name in JsonStyle.__slots__ if (value := getattr(style, name)) != getattr(PLAIN, name)
     }
 
 
-def style_in(fields: Any) -> Style:
+def style_in(fields: Any) -> JsonStyle:
     """Back from its fields. Raises BadCassette for a style that no writer has."""
     if not isinstance(fields, dict):
         raise BadCassette("A style is not an object.")
-    known = {name: value for name, value in fields.items() if name in Style.__slots__}
-    style = Style(**known)
+    known = {name: value for name, value in fields.items() if name in JsonStyle.__slots__}
+    style = JsonStyle(**known)
     indent = style.indent
     sound = (
         style.comma in ((",", ", ") if indent is None else (",",))
@@ -76,7 +76,7 @@ def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
     return isinstance(text, str) and len(text) <= most and not text.strip(letters)
 
 
-def written(value: Any, style: Style) -> str:
+def written(value: Any, style: JsonStyle) -> str:
     """The text of that value. Raises ValueError, TypeError or RecursionError for what has none."""
     text = _encoder(style.comma, style.colon, style.indent, style.ascii).encode(value)
     for letter in style.escapes:
@@ -95,7 +95,7 @@ def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> js
     )
 
 
-def size_written(value: Any, style: Style, limit: int) -> int:
+def size_written(value: Any, style: JsonStyle, limit: int) -> int:
     """About how many bytes its text has: never twice as many. Found without making it; given up beyond the limit."""
     size, waiting = len(style.before) + len(style.after), [(value, 1)]
     while waiting:
@@ -126,22 +126,22 @@ def _quoted(text: str, ascii_only: bool) -> bytes:
 
 
 def value_of(text: str) -> Any:
-    """The value of a JSON text. Raises Odd for one that not every reader would read alike."""
+    """The value of a JSON text. Raises OddJson for one that not every reader would read alike."""
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise Odd(str(error)) from error
+        raise OddJson(str(error)) from error
     _check(value, DEEPEST)
     if _SURROGATE.search(text) is not None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise Odd("half a surrogate pair") from error
+            raise OddJson("half a surrogate pair") from error
     return value
 
 
 def _no_constant(name: str) -> None:
-    raise Odd(f"{name} is no JSON")
+    raise OddJson(f"{name} is no JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
@@ -150,32 +150,32 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 def _check(value: Any, room: int) -> None:
     """Neither too deep nor with numbers that not every reader can hold."""
     if room == 0:
-        raise Odd("it is nested too deep")
+        raise OddJson("it is nested too deep")
     for inner in value.values() if type(value) is dict else value if type(value) is list else (value,):
         kind = type(inner)
         if kind is dict or kind is list:
             _check(inner, room - 1)
         elif kind is int and not _SMALLEST <= inner <= _LARGEST:
-            raise Odd("a number is too large")
+            raise OddJson("a number is too large")
 
 
-def style_of(text: str, value: Any, whole: str | None = None) -> Style:
-    """The style in which the value becomes that text again. Raises Odd.
+def style_of(text: str, value: Any, whole: str | None = None) -> JsonStyle:
+    """The style in which the value becomes that text again. Raises OddJson.
 
     ``whole`` is what the text is a part of; all of it is in one style, and tells more of it.
     """
     core = text.strip(WHITESPACE)
     start = text.find(core)
-    around = Style(before=text[:start], after=text[start + len(core) :])
+    around = JsonStyle(before=text[:start], after=text[start + len(core) :])
     if len(around.before) > _MOST_AROUND or len(around.after) > _MOST_AROUND:
-        raise Odd("too much white space")
+        raise OddJson("too much white space")
     for style in _guesses(core, core if whole is None else whole):
         if written(value, style) == core:
             return replace(style, before=around.before, after=around.after)
-    raise Odd("it is written in a way of its own")
+    raise OddJson("it is written in a way of its own")
 
 
-def _guesses(core: str, whole: str) -> Iterator[Style]:
+def _guesses(core: str, whole: str) -> Iterator[JsonStyle]:
     """Styles that may be the one, the likeliest first."""
     escapes = "".join(sorted({chr(int(code, 16)) for code in _ESCAPED.findall(whole)}))
     if "\\/" in whole:
@@ -184,7 +184,7 @@ def _guesses(core: str, whole: str) -> Iterator[Style]:
     for ascii_only in (True, False) if codes else (False,):
         # In a text that escapes all but ASCII, these two are so escaped anyway.
         extra = escapes.replace("\u2028", "").replace("\u2029", "") if ascii_only else escapes
-        base = Style(ascii=ascii_only, escapes=extra)
+        base = JsonStyle(ascii=ascii_only, escapes=extra)
         if found := _INDENTED.match(core):
             yield replace(base, colon=": ", indent=len(found[1]))
             continue

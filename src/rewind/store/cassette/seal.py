@@ -1,0 +1,280 @@
+"""The outside of a cassette: the manifest with its hash, the packed form, and the records as they are in the text.
+
+A cassette may be anybody's, and a few bytes of JSON can stand for very much memory. So what the values of a record
+would take is known before one of them exists, and what is kept of all records together is counted.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.store.cassette.fields import Fields, bad
+from rewind.wire.json_weight import json_weight, text_weight
+
+FORMAT = 1
+MOST_TEXT = 256 * 1024 * 1024
+MOST_VALUES = 16_000_000
+MOST_UNPACKED = 24 * 1024 * 1024
+"""A packed cassette may unpack to so much, whatever its size; a larger one ..."""
+MOST_TIMES = 250
+"""... to so many times its size."""
+MOST_MEMORY = 384 * 1024 * 1024
+"""For what is kept, and the record that is being read."""
+MOST_JOINED = 1024 * 1024 * 1024
+_JOINED_ANYWAY = 256 * 1024 * 1024
+_JOINED_A_BYTE = 1000
+_MOST_A_BYTE = 96
+"""What one byte of JSON takes at most."""
+_LONGEST_MANIFEST = 4096
+_MOST_RECORDS = 1000
+"""Of kinds that a later Rewind may add; and so a few for each step."""
+_WINDOW = 8 * 1024 * 1024
+_LEVEL = 12
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_MANIFEST = re.compile(rb'(\{"rewind_cassette": [^\n]*), "sha256": "([0-9a-f]{64})"\}\n')
+_NUMBER = re.compile(rb'\{"rewind_cassette": (\d{1,9})\b')
+_ADDRESS = re.compile(rb'"@same"\s*:\s*"((?:request|answer) \d{1,9})')
+_FIRST = re.compile(
+    rb'\{\n? *"(?:(session|surroundings|end)":|(step|small_print)": ("session"|[1-9]\d{0,8})[,}])'
+)
+_FROM_GIT = "If git changed its line ends, add a line to .gitattributes: *.rw -text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What the first line says."""
+
+    steps: int
+    size: int
+    """Of all bodies, unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsealedCassette:
+    """A cassette of which every byte has been checked, and no record read."""
+
+    manifest: Manifest
+    memory: "MemoryBudget"
+    records: "Iterator[RawRecord]"
+    referred: frozenset[str] | None
+    """The bodies that something in it refers to; ``None`` in a light file, where all of them may stay."""
+
+
+def seal(records: str, manifest: Manifest) -> bytes:
+    """The whole file. Raises EnvironmentProblem if it would be too large to be read again."""
+    body = records.encode()
+    begin = f'{{"rewind_cassette": {FORMAT}, "steps": {manifest.steps}, "size": {manifest.size}'.encode()
+    if len(body) > MOST_TEXT - _LONGEST_MANIFEST or body.count(b",") > MOST_VALUES:
+        raise EnvironmentProblem(
+            f"The session is too large for a cassette: {len(body):,} bytes of text.",
+            hint="Export some of its steps: rewind export ID --steps 1..100",
+        )
+    return b'%b, "sha256": "%b"}\n%b' % (begin, _digest(begin, body).encode(), body)
+
+
+def unseal(data: bytes) -> UnsealedCassette:
+    """The manifest and the records, once every byte has been checked. Raises BadCassette."""
+    size = len(data)
+    if data.startswith(_ZSTD):
+        data = unpacked(data)
+    if len(data) > MOST_TEXT:
+        bad(f"It has {len(data):,} bytes, and a cassette has at most {MOST_TEXT:,}.")
+    number = _NUMBER.match(data)
+    if number is not None and int(number[1]) > FORMAT:
+        raise BadCassette(
+            f"It was written by a newer Rewind: its format is {int(number[1])}, and this one reads up to {FORMAT}.",
+            hint="Upgrade Rewind: pip install --upgrade llm-rewind",
+        )
+    found = _MANIFEST.match(data, 0, _LONGEST_MANIFEST)
+    if found is None or number is None or int(number[1]) != FORMAT:
+        raise BadCassette("It does not begin as a cassette does.", hint=_why(data))
+    start = found.end()
+    if _digest(found[1], memoryview(data)[start:]) != found[2].decode():
+        raise BadCassette("It has been changed or cut since it was written.", hint=_why(data))
+    if data.count(b",", start) > MOST_VALUES:
+        bad(f"It holds more than {MOST_VALUES:,} values.")
+    fields = _parsed((found[1] + b"}").decode())
+    steps, bodies = fields.get("steps"), fields.get("size")
+    if type(steps) is not int or type(bodies) is not int:
+        bad("Its first line does not say how much follows.")
+    memory = MemoryBudget(light=is_light(data), size=size)
+    return UnsealedCassette(
+        Manifest(steps=steps, size=bodies),
+        memory,
+        _records(data, start, 3 * steps + _MOST_RECORDS),
+        None if memory.light else frozenset(name.decode() for name in set(_ADDRESS.findall(data))),
+    )
+
+
+def _digest(begin: bytes, body: bytes | memoryview) -> str:
+    digest = hashlib.sha256(begin)
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _why(data: bytes) -> str | None:
+    """What most often happens to files that are kept in git."""
+    if b"\n<<<<<<< " in data:
+        return "It holds an unresolved merge conflict. Take one side, or record it again."
+    return _FROM_GIT if b"\r\n" in data[:_LONGEST_MANIFEST] else None
+
+
+def packed(data: bytes) -> bytes:
+    """The same in one zstd frame that declares its size. Raises EnvironmentProblem where it shrinks beyond belief."""
+    import zstandard  # lazily: most cassettes are plain text
+
+    shape = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL, source_size=len(data), window_log=_WINDOW.bit_length() - 1, write_content_size=True
+    )
+    frame = zstandard.ZstdCompressor(compression_params=shape).compress(data)
+    if len(data) > _most_unpacked(len(frame)):
+        raise EnvironmentProblem(
+            f"The cassette would shrink from {len(data):,} bytes to {len(frame):,}: a file like that is not read again,"
+            " since nobody could tell it from one that is made to fill the memory.",
+            hint="Write it as it is, without .zst at the end of its name.",
+        )
+    return frame
+
+
+def _most_unpacked(size: int) -> int:
+    """To how much a packed file of that size may unpack."""
+    return min(MOST_TEXT, max(MOST_UNPACKED, size * MOST_TIMES))
+
+
+def unpacked(data: bytes) -> bytes:
+    """The text of a packed cassette. What the frame claims is checked before anything is unpacked."""
+    import zstandard
+
+    try:
+        frame = zstandard.get_frame_parameters(data)
+        claimed = frame.content_size
+        if claimed in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR):
+            bad("It does not say how large it is when unpacked.")
+        if claimed > (most := _most_unpacked(len(data))):
+            bad(
+                f"It claims to unpack to {claimed:,} bytes; one of {len(data):,} bytes unpacks to at most {most:,}."
+            )
+        if frame.window_size > _WINDOW or frame.dict_id:
+            bad("It is packed in a way that cassettes are not.")
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+        return unpacker.decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise BadCassette("It cannot be unpacked: it is cut or damaged.") from error
+
+
+def most_joined(size: int) -> int:
+    """How much memory the texts may take that references make up, in a file of that size.
+
+    An agent that sends one growing text fills a small file with references to long texts; and so can anybody.
+    """
+    return min(MOST_JOINED, max(_JOINED_ANYWAY, size * _JOINED_A_BYTE))
+
+
+def is_light(data: bytes) -> bool:
+    """Whether its values are little, whatever they are; then none of them need be weighed."""
+    return len(data) * _MOST_A_BYTE <= MOST_MEMORY
+
+
+class MemoryBudget:
+    """How much memory the values that are kept take, in all. Its methods raise BadCassette."""
+
+    def __init__(self, *, light: bool, size: int = 0) -> None:
+        """``size``: of the file, packed if it is."""
+        self.light = light
+        self.left = MOST_MEMORY
+        self._joined_left = most_joined(size)
+
+    def keep(self, weight: int) -> None:
+        """So much stays."""
+        self.check(weight)
+        self.left -= weight
+
+    def join(self, size: int) -> None:
+        """A text of that size was made of references, and may stay."""
+        self._joined_left -= size
+        if self._joined_left < 0:
+            bad("The texts that its references make up are too large in all.")
+
+    def check(self, weight: int) -> None:
+        """So much is needed for a moment."""
+        if weight > self.left:
+            bad(f"Its values would take more than {MOST_MEMORY // 1024 // 1024} MiB of memory.")
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One value of the stream; nothing of it is read yet."""
+
+    data: bytes
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+    @property
+    def marked(self) -> bool:
+        """Whether it may hold lines or references."""
+        return self.data.find(b'"@', self.start, self.end) >= 0
+
+    def first(self, memory: MemoryBudget) -> tuple[str, Any]:
+        """Its first member, which says what it is. One that does not say it plainly is read for that."""
+        found = _FIRST.match(self.data, self.start, self.end)
+        if found is None:
+            fields, _ = self.fields(memory)
+            return next(iter(fields.items()), ("", None))
+        kind, counted, key = found.groups()
+        if counted is None:
+            return kind.decode(), None
+        return counted.decode(), "session" if key == b'"session"' else int(key)
+
+    def fields(self, memory: MemoryBudget) -> tuple[Fields, int]:
+        """What it holds, and what that takes. Raises BadCassette."""
+        try:
+            if memory.light:
+                return _parsed(self.data[self.start : self.end].decode()), 0
+            piece = memoryview(self.data)[self.start : self.end]
+            memory.check(text_weight(piece, memory.left))
+            text = str(piece, "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadCassette(f"A record of it is no JSON ({error}).") from error
+        # The text is there as well as the values, and its characters for a second time.
+        weight = json_weight(text, memory.left - self.length * 2)
+        memory.check(weight + self.length * 2)
+        return _parsed(text), max(weight, len(text))
+
+
+def _records(data: bytes, start: int, most: int) -> Iterator[RawRecord]:
+    """A record begins where a line begins with a bracket; its other lines are set in, or close it."""
+    if start < len(data) and not (data.startswith(b"{", start) and data.endswith(b"\n")):
+        bad("What follows its first line are no records.")
+    while start < len(data):
+        if (most := most - 1) < 0:
+            bad("It holds far more records than it has steps.")
+        end = data.find(b"\n{", start) + 1 or len(data)
+        yield RawRecord(data, start, end)
+        start = end
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _parsed(text: str) -> Fields:
+    try:
+        fields = _DECODER.decode(text)
+    except RecursionError:
+        raise BadCassette("It is nested too deep.") from None
+    except ValueError as error:
+        raise BadCassette(f"A record of it is no JSON ({error}).") from error
+    if type(fields) is not dict:
+        bad("A record of it is no object.")
+    return fields
