@@ -5,7 +5,7 @@ nothing was, the model itself answered otherwise. Several causes are all told; t
 :class:`CauseKind`, from what was chosen for the whole run to what happened in it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -86,7 +86,7 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
 
 def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
     """One for each kind and each thing, the likeliest first; of equal kind the one that was there first."""
-    kept: dict[tuple[CauseKind, tuple[tuple[str, str | None], ...]], Cause] = {}
+    kept: dict[Hashable, Cause] = {}
     for cause in causes:
         key = cause.kind, tuple((one.place, one.after) for one in cause.differences)
         kept.setdefault(key, cause)

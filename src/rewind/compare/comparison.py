@@ -16,6 +16,7 @@ from rewind.compare.align import Alignment, Row, align
 from rewind.compare.delta import (
     Aspect,
     Difference,
+    NamedPlace,
     answer_differences,
     model_differences,
     parameter_differences,
@@ -125,7 +126,7 @@ class Comparison:
         if _other_snapshot(a, b):
             yield Difference(
                 aspect=Aspect.SNAPSHOT,
-                place="model that answered",
+                place=NamedPlace.SNAPSHOT,
                 before=a.model_answered,
                 after=b.model_answered,
             )
@@ -154,14 +155,16 @@ class Comparison:
         """Of what is no call to a model: the address, and the body."""
         before, after = (move.step.request.head.target for move in (a, b))
         if before != after:
-            yield Difference(aspect=Aspect.INPUT, place="request", before=before, after=after)
+            yield Difference(aspect=Aspect.INPUT, place=NamedPlace.REQUEST, before=before, after=after)
         bodies = self.a.bodies(a.step)[0], self.b.bodies(b.step)[0]
         old, new = (body.decode("utf-8", "backslashreplace") for body in bodies)
-        yield from text_differences(Aspect.INPUT, "request body", old, new)
+        yield from text_differences(Aspect.INPUT, NamedPlace.REQUEST_BODY, old, new)
 
     def _in_answers(self, a: Move, b: Move) -> Iterator[Difference]:
         if a.failed != b.failed or (a.failed and status_of(a) != status_of(b)):
-            yield Difference(aspect=Aspect.STATUS, place="status", before=status_of(a), after=status_of(b))
+            yield Difference(
+                aspect=Aspect.STATUS, place=NamedPlace.STATUS, before=status_of(a), after=status_of(b)
+            )
         if a.said != b.said:
             yield from self._once(("answer", a.index, b.index), lambda: self._answers(a, b))
 

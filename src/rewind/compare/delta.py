@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from rewind.compare.noise import Noise, only_noise
-from rewind.conversation.context import Fate, parts_text, tool_text
+from rewind.conversation.context import Fate, MessagePlace, parts_text, tool_text
 from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path
@@ -55,30 +55,115 @@ REQUEST = frozenset(
 """What the agent did; the others are what it got."""
 
 
+ValuePath = tuple[str | int, ...]
+"""The keys and positions that lead to a field of a JSON value."""
+
+
+class NamedPlace(StrEnum):
+    """A place that has a name and nothing inside."""
+
+    MODEL = "model"
+    SNAPSHOT = "model that answered"
+    SYSTEM = "system"
+    REQUEST = "request"
+    REQUEST_BODY = "request body"
+    STATUS = "status"
+    ERROR = "error"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlace:
+    """A field of the parameters, or of another JSON value."""
+
+    path: ValuePath
+
+    def __str__(self) -> str:
+        return written_path(self.path) or "parameters"
+
+    @property
+    def name(self) -> str:
+        """The parameter that it belongs to."""
+        return str(self.path[0]) if self.path else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPlace:
+    """A tool's definition, or a field of it: ``tools.refund.schema.properties.amount``."""
+
+    name: str
+    path: ValuePath = ()
+
+    def __str__(self) -> str:
+        return f"tools.{self.name}" + (f".{self.inner}" if self.path else "")
+
+    @property
+    def inner(self) -> str:
+        """``description``, ``schema.properties.amount``; empty for the whole tool."""
+        return written_path(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """A call that an answer asks for, or an argument of it: ``calls refund (2).amount``."""
+
+    name: str
+    number: int
+    """Which call to that tool it is, from 1."""
+    path: ValuePath = ()
+
+    def __str__(self) -> str:
+        return f"calls {self.label}"
+
+    @property
+    def label(self) -> str:
+        """``refund (2).amount``"""
+        call = self.name + (f" ({self.number})" if self.number > 1 else "")
+        inner = written_path(self.path)
+        return f"{call}.{inner}" if inner and not inner.startswith("[") else call + inner
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicePlace:
+    """One of several answers to one request, from 2."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"choice {self.number}"
+
+
+DifferencePlace = NamedPlace | FieldPlace | ToolPlace | CallPlace | ChoicePlace | MessagePlace
+"""Where something differs; ``str()`` gives the label that people and ``--json`` see."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One thing that is not the same."""
 
     aspect: Aspect
-    place: str
-    """``system``, ``tools.refund``, ``temperature``, ``messages[3]``, ``answer`` …"""
+    place: DifferencePlace
     fate: Fate = Fate.CHANGED
     before: str | None = None
     """``None`` where only the second run has it."""
     after: str | None = None
     about: str = ""
     """For a tool's result: the call that it answers."""
+    tool: str = ""
+    """For a tool's result: the name of the tool."""
     noise: Noise | None = None
     """Set where nothing but ids and times differ."""
 
 
 def model_differences(old: str | None, new: str | None) -> Iterator[Difference]:
     if old != new:
-        yield Difference(aspect=Aspect.MODEL, place="model", before=old, after=new)
+        yield Difference(aspect=Aspect.MODEL, place=NamedPlace.MODEL, before=old, after=new)
 
 
 def system_differences(old: Asked, new: Asked) -> Iterator[Difference]:
-    yield from text_differences(Aspect.SYSTEM, "system", parts_text(old.system), parts_text(new.system))
+    yield from text_differences(
+        Aspect.SYSTEM, NamedPlace.SYSTEM, parts_text(old.system), parts_text(new.system)
+    )
 
 
 def answer_differences(old: Answered | None, new: Answered | None) -> Iterator[Difference]:
@@ -86,14 +171,14 @@ def answer_differences(old: Answered | None, new: Answered | None) -> Iterator[D
     if old is None or new is None:
         if (old is None) != (new is None):
             before, after = ("an answer" if one is not None else None for one in (old, new))
-            yield Difference(aspect=Aspect.STATUS, place="answer", before=before, after=after)
+            yield Difference(aspect=Aspect.STATUS, place=NamedPlace.ANSWER, before=before, after=after)
         return
     if (old.error or "") != (new.error or ""):
-        yield from text_differences(Aspect.STATUS, "error", old.error or "", new.error or "")
+        yield from text_differences(Aspect.STATUS, NamedPlace.ERROR, old.error or "", new.error or "")
     yield from _call_differences(old.tool_uses, new.tool_uses)
-    yield from text_differences(Aspect.ANSWER, "answer", _words(old.parts), _words(new.parts))
+    yield from text_differences(Aspect.ANSWER, NamedPlace.ANSWER, _words(old.parts), _words(new.parts))
     for number, (one, other) in enumerate(zip_longest(old.alternatives, new.alternatives, fillvalue=()), 2):
-        yield from text_differences(Aspect.ANSWER, f"choice {number}", parts_text(one), parts_text(other))
+        yield from text_differences(Aspect.ANSWER, ChoicePlace(number), parts_text(one), parts_text(other))
 
 
 # ── what each call says anew ─────────────────────────────────────────────────────────────────────────
@@ -104,16 +189,17 @@ def tool_differences(old: Sequence[ToolDefinition], new: Sequence[ToolDefinition
     before, after = ({tool.name: tool for tool in tools} for tools in (old, new))
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
-        place = f"tools.{name}"
         if one is None or other is None:
-            yield one_sided(Aspect.TOOLS, place, one and tool_text(one), other and tool_text(other))
+            yield one_sided(Aspect.TOOLS, ToolPlace(name), one and tool_text(one), other and tool_text(other))
             continue
-        yield from text_differences(Aspect.TOOLS, f"{place}.description", one.description, other.description)
-        yield from value_differences(Aspect.TOOLS, f"{place}.schema", one.schema, other.schema)
+        described = ToolPlace(name, ("description",))
+        yield from text_differences(Aspect.TOOLS, described, one.description, other.description)
+        for path, before_it, after_it in _fields(one.schema, other.schema):
+            yield field_difference(Aspect.TOOLS, ToolPlace(name, ("schema", *path)), before_it, after_it)
 
 
 def parameter_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    yield from value_differences(Aspect.PARAMETERS, "", dict(old), dict(new))
+    yield from value_differences(Aspect.PARAMETERS, dict(old), dict(new))
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -134,12 +220,11 @@ def _call_differences(old: Sequence[ToolUse], new: Sequence[ToolUse]) -> Iterato
     before, after = _numbered(old), _numbered(new)
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
-        name, number = key
-        place = f"calls {name}" + (f" ({number})" if number > 1 else "")
         if one is not None and other is not None:
-            yield from value_differences(Aspect.CALLS, place, one.arguments, other.arguments)
+            for path, argument, other_argument in _fields(one.arguments, other.arguments):
+                yield field_difference(Aspect.CALLS, CallPlace(*key, path), argument, other_argument)
             continue
-        yield one_sided(Aspect.CALLS, place, one and call_text(one), other and call_text(other))
+        yield one_sided(Aspect.CALLS, CallPlace(*key), one and call_text(one), other and call_text(other))
 
 
 def call_text(use: ToolUse) -> str:
@@ -158,7 +243,9 @@ def _numbered(uses: Sequence[ToolUse]) -> dict[tuple[str, int], ToolUse]:
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def text_differences(aspect: Aspect, place: str, old: str, new: str, about: str = "") -> Iterator[Difference]:
+def text_differences(
+    aspect: Aspect, place: DifferencePlace, old: str, new: str, *, about: str = "", tool: str = ""
+) -> Iterator[Difference]:
     """White space at the ends, and how much of it there is between words, do not count."""
     if old.split() != new.split():
         yield Difference(
@@ -166,39 +253,53 @@ def text_differences(aspect: Aspect, place: str, old: str, new: str, about: str 
             place=place,
             before=old or None,
             after=new or None,
-            fate=Fate.CHANGED if old and new else Fate.ADDED if new else Fate.DROPPED,
+            fate=_fate(old or None, new or None),
             about=about,
+            tool=tool,
             noise=_noise(aspect, old, new) if old and new else None,
         )
 
 
-def one_sided(aspect: Aspect, place: str, before: object, after: object, about: str = "") -> Difference:
+def one_sided(
+    aspect: Aspect, place: DifferencePlace, before: object, after: object, *, about: str = "", tool: str = ""
+) -> Difference:
     """What one run has and the other has not."""
     old, new = (one if isinstance(one, str) else None for one in (before, after))
     fate = Fate.ADDED if old is None else Fate.DROPPED
-    return Difference(aspect=aspect, place=place, fate=fate, before=old, after=new, about=about)
+    return Difference(aspect=aspect, place=place, fate=fate, before=old, after=new, about=about, tool=tool)
 
 
-def value_differences(aspect: Aspect, place: str, old: Any, new: Any) -> Iterator[Difference]:
+def value_differences(aspect: Aspect, old: Any, new: Any) -> Iterator[Difference]:
     """JSON values, field by field."""
+    for path, before, after in _fields(old, new):
+        yield field_difference(aspect, FieldPlace(path), before, after)
+
+
+def field_difference(
+    aspect: Aspect, place: DifferencePlace, before: str | None, after: str | None
+) -> Difference:
+    """One field of a JSON value; ``None`` where a run does not have it."""
+    return Difference(
+        aspect=aspect,
+        place=place,
+        before=before,
+        after=after,
+        fate=_fate(before, after),
+        noise=_noise(aspect, before, after) if before is not None and after is not None else None,
+    )
+
+
+def _fields(old: Any, new: Any) -> Iterator[tuple[ValuePath, str | None, str | None]]:
+    """The fields in which two JSON values differ, with both values as text."""
     for found in differences(old, new):
-        inner = written_path(found.path)
-        where = (
-            ".".join(word for word in (place, inner) if word) if not inner.startswith("[") else place + inner
-        )
         before, after = (None if one is ABSENT else written(one) for one in (found.recorded, found.asked))
-        yield Difference(
-            aspect=aspect,
-            place=where or "parameters",
-            before=before,
-            after=after,
-            fate=Fate.CHANGED
-            if None not in (before, after)
-            else Fate.ADDED
-            if before is None
-            else Fate.DROPPED,
-            noise=_noise(aspect, before, after) if before is not None and after is not None else None,
-        )
+        yield found.path, before, after
+
+
+def _fate(before: str | None, after: str | None) -> Fate:
+    if before is not None and after is not None:
+        return Fate.CHANGED
+    return Fate.ADDED if before is None else Fate.DROPPED
 
 
 def _noise(aspect: Aspect, before: str, after: str) -> Noise | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from rewind.compare.align import Row
 from rewind.compare.cause import Cause, CauseKind, RuledOut
 from rewind.compare.comparison import status_of
-from rewind.compare.delta import Aspect, Difference
+from rewind.compare.delta import Aspect, Difference, ToolPlace
 from rewind.compare.divergence import Finding
 from rewind.conversation.context import Fate
 from rewind.text import plural
@@ -56,7 +56,7 @@ def cause_title(cause: Cause) -> str:
         case CauseKind.TOOLS:
             return _with("tool definitions changed", _tools(cause.differences))
         case CauseKind.PARAMETERS:
-            names = dict.fromkeys(one.place for one in cause.differences)
+            names = dict.fromkeys(str(one.place) for one in cause.differences)
             return _with("parameters changed", ", ".join(names) if len(names) > 1 else "")
         case CauseKind.TOOL_OUTPUT:
             return _with("tool output changed", ", ".join(_calls(cause.differences)))
@@ -108,24 +108,12 @@ def _what_became(differences: Sequence[Difference]) -> str:
 
 
 def _tools(differences: Sequence[Difference]) -> str:
-    told: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for one in differences:
-        name, _ = tool_place(one)
-        whole = one.place == f"tools.{name}"
-        told.setdefault(
-            name, f"{name} {'added' if one.before is None else 'removed'}" if whole else f"{name} changed"
-        )
-    return ", ".join(told.values())
-
-
-def tool_place(one: Difference) -> tuple[str, str]:
-    """The tool, and what of it: ``refund``, ``schema.properties.amount``."""
-    place = one.place.removeprefix("tools.")
-    for inner in (".description", ".schema"):
-        name, found, rest = place.partition(inner)
-        if found:
-            return name, inner[1:] + rest
-    return place, ""
+        if isinstance(one.place, ToolPlace):
+            whole = "added" if one.before is None else "removed"
+            changes.setdefault(one.place.name, "changed" if one.place.path else whole)
+    return ", ".join(f"{name} {change}" for name, change in changes.items())
 
 
 def _calls(differences: Sequence[Difference]) -> Iterable[str]:

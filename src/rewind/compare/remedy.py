@@ -4,16 +4,16 @@ For a screen they are commands to paste, for a probe the thing to try.
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.delta import FieldPlace, NamedPlace
 from rewind.compare.divergence import Finding
 from rewind.compare.run import Move, Run
-from rewind.conversation.context import Fate, parts_text
+from rewind.conversation.context import Fate, MessagePlace, parts_text
 from rewind.edit.edits import (
     Edit,
     From,
@@ -32,9 +32,6 @@ from rewind.providers.shared.request_body import opened
 
 _SAID = frozenset({CauseKind.INPUT, CauseKind.TOOL_OUTPUT, CauseKind.HISTORY})
 """What stands in the messages."""
-
-
-_PLACE = re.compile(r"messages\[(\d+)\](?:\.parts\[\d+\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +76,8 @@ def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Ed
     run, other = finding.comparison.a, finding.comparison.b
     origin = From(run.recording.session.address, good.index)
     asked = run.asked(good.index)
-    told = cause.differences
-    if cause.kind is CauseKind.SYSTEM and any(one.place == "system" for one in told):
+    differences = cause.differences
+    if cause.kind is CauseKind.SYSTEM and any(one.place is NamedPlace.SYSTEM for one in differences):
         yield SetSystem(origin if asked.system else Literal(""))
     if run.provider(good.index) is not other.provider(bad.index):
         return  # what else one API is given means nothing to another
@@ -92,18 +89,19 @@ def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Ed
         case CauseKind.TOOLS:
             yield SetParameter(("tools",), origin if asked.tools else Literal(""))
         case CauseKind.PARAMETERS:
-            for name in dict.fromkeys(one.place.partition(".")[0].partition("[")[0] for one in told):
+            places = (one.place for one in differences)
+            for name in dict.fromkeys(place.name for place in places if isinstance(place, FieldPlace)):
                 yield SetParameter((name,), origin if name in asked.parameters else Literal(""))
         case CauseKind.TOOL_OUTPUT if cause.since is finding.at and _tells_tools_apart(cause):
-            for one in told:
-                yield SetToolResult(one.about.partition("(")[0], origin)
+            for one in differences:
+                yield SetToolResult(one.tool, origin)
         case CauseKind.INPUT | CauseKind.TOOL_OUTPUT | CauseKind.HISTORY:
             yield from _in_messages(finding, cause, good, bad, origin)
 
 
 def _tells_tools_apart(cause: Cause) -> bool:
     """An edit names a tool, not one of several calls to it."""
-    names = [one.about.partition("(")[0] for one in cause.differences]
+    names = [one.tool for one in cause.differences]
     return bool(names) and len(set(names)) == len(names) and all(one.before for one in cause.differences)
 
 
@@ -129,8 +127,8 @@ def _numbers(cause: Cause, there: "_Written", here: "_Written") -> Iterator[int]
     """Where the messages stand that differ; nothing unless each of them is found in the same place of both lists."""
     found = []
     for one in cause.differences:
-        place = _PLACE.fullmatch(one.place)
-        number = len(here.prompt) + int(place[1]) if place is not None else -1
+        index = one.place.index if isinstance(one.place, MessagePlace) else None
+        number = -1 if index is None else len(here.prompt) + index
         if one.before is None or one.after is None or one.fate is Fate.REORDERED:
             return
         if len(there.prompt) != len(here.prompt) or not 0 <= number < min(len(there.texts), len(here.texts)):

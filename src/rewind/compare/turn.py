@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
 from rewind.compare.noise import only_noise
-from rewind.conversation.context import Change, Entry, Fate, compare, context_of, parts_text
+from rewind.conversation.context import Change, Entry, Fate, MessagePlace, compare, context_of, parts_text
 from rewind.conversation.message_digest import digests
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
 
@@ -23,10 +23,11 @@ class _Heard:
     """One thing that is new at a step."""
 
     aspect: Aspect
-    place: str
+    place: MessagePlace
     text: str
     digest: bytes
     about: str = ""
+    tool: str = ""
 
 
 _Which = tuple[str, int]
@@ -48,11 +49,14 @@ def turn_differences(
         one, other = before.get(key), after.get(key)
         if one is not None and other is not None:
             if one.digest != other.digest:
-                yield from text_differences(one.aspect, other.place, one.text, other.text, about=one.about)
+                yield from text_differences(
+                    one.aspect, other.place, one.text, other.text, about=one.about, tool=one.tool
+                )
             continue
         only = one or other
         assert only is not None, "a key belongs to something"
-        yield one_sided(only.aspect, only.place, one and one.text, other and other.text, about=only.about)
+        texts = one and one.text, other and other.text
+        yield one_sided(only.aspect, only.place, *texts, about=only.about, tool=only.tool)
 
 
 def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
@@ -61,25 +65,26 @@ def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
     heard: dict[_Which, _Heard] = {}
     counted: Counter[str] = Counter()
 
-    def hear(which: _Which, aspect: Aspect, place: str, parts: Sequence[Part], about: str = "") -> None:
+    def hear(which: _Which, aspect: Aspect, at: int, parts: Sequence[Part], about: str = "") -> None:
         # What says nothing (an empty text beside a result) is nothing that could differ.
-        if told := digests(parts):
-            heard[which] = _Heard(aspect, place, parts_text(parts), b"".join(told), about)
+        if found := digests(parts):
+            text, digest = parts_text(parts), b"".join(found)
+            heard[which] = _Heard(aspect, MessagePlace(at), text, digest, about, which[0] if about else "")
 
     def next_of(what: str) -> _Which:
         counted[what] += 1
         return what, counted[what]
 
     for at in range(start, len(asked.messages)):
-        message, place = asked.messages[at], f"messages[{at}]"
+        message = asked.messages[at]
         for result in (part for part in message.parts if isinstance(part, ToolResult)):
             which, use = calls.get(result.id) or (next_of(result.name or "a tool"), None)
             about = call_text(use) if use is not None else which[0]
-            hear(which, Aspect.TOOL_OUTPUT, place, result.parts, about)
+            hear(which, Aspect.TOOL_OUTPUT, at, result.parts, about)
         words = [part for part in message.parts if not isinstance(part, ToolResult)]
         aspect = Aspect.SYSTEM if message.role is Role.SYSTEM else Aspect.INPUT
         if words:
-            hear(next_of(message.role.value), aspect, place, words)
+            hear(next_of(message.role.value), aspect, at, words)
     return heard
 
 
@@ -112,10 +117,11 @@ def history_differences(
         if moved and (change.fate is Fate.DROPPED or change.entry.what == "tool"):
             continue  # told once, where it stands now; tools that ran side by side may answer in any order
         before, after = _sides(change)
+        assert change.entry.message is not None, "a history is made of messages"
         both = before is not None and after is not None and not moved
         yield Difference(
             aspect=Aspect.HISTORY,
-            place=change.entry.place,
+            place=change.entry.message,
             fate=Fate.REORDERED if moved else change.fate,
             before=before,
             after=after,

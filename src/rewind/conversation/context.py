@@ -56,6 +56,20 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePlace:
+    """Where something stands among the messages."""
+
+    index: int | None
+    """Of the message; ``None`` where the provider keeps it and the agent did not send it."""
+    part: int | None = None
+    """Of the part in it; ``None`` for the whole message."""
+
+    def __str__(self) -> str:
+        message = "held by the provider" if self.index is None else f"messages[{self.index}]"
+        return message if self.part is None else f"{message}.parts[{self.part}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One thing the model read."""
 
@@ -65,12 +79,17 @@ class Entry:
     """All of it as people read it."""
     digest: Digest
     """Equal for what says the same: thinking and the ids of tool calls do not count."""
-    place: str
-    """Where it stands in the neutral shape: ``system``, ``tools``, ``messages[3]``."""
+    message: MessagePlace | None = None
+    """Where it stands among the messages; ``None`` for the system prompt and the tools."""
     label: str = ""
     """For a tool's result: the tool's name, and whether it is an error."""
     held: bool = False
     """Whether the agent did not send it, because the provider keeps it."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands in the neutral shape: ``system``, ``tools``, ``messages[3]``."""
+        return self.what if self.message is None else str(self.message)
 
     @property
     def size(self) -> int:
@@ -101,14 +120,14 @@ def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[Entry, ...]:
     """What the model read, in order; ``held`` are messages before the others that the provider keeps."""
     entries = []
     if asked.system:
-        entries.append(_entry("system", "system", Message(Role.SYSTEM, asked.system)))
+        entries.append(_entry("system", Message(Role.SYSTEM, asked.system)))
     if asked.tools:
         text = "\n".join(map(tool_text, asked.tools))
-        entries.append(Entry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),))), "tools"))
+        entries.append(Entry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
     for message in held:
-        entries += [replace(entry, held=True) for entry in _entries(message, "held by the provider")]
+        entries += [replace(entry, held=True) for entry in _entries(message, None)]
     for at, message in enumerate(asked.messages):
-        entries += _entries(message, f"messages[{at}]")
+        entries += _entries(message, at)
     return tuple(entries)
 
 
@@ -126,7 +145,7 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], answer: Answered | None 
     )
 
 
-def _entries(message: Message, place: str) -> Iterator[Entry]:
+def _entries(message: Message, index: int | None) -> Iterator[Entry]:
     """The message, its results apart from what else it says."""
     groups = [
         (is_result, tuple(parts))
@@ -136,23 +155,23 @@ def _entries(message: Message, place: str) -> Iterator[Entry]:
     whole = len(message.parts) <= 1 or groups == [(False, message.parts)]
     for is_result, parts in groups or [(False, ())]:
         for one in ((part,) for part in parts) if is_result else (parts,):
-            where = place if whole else f"{place}.parts[{number}]"
+            place = MessagePlace(index, None if whole else number)
             yield (
-                _result_entry(one[0], where)
+                _result_entry(one[0], place)
                 if is_result
-                else _entry(message.role.value, where, Message(message.role, one))
+                else _entry(message.role.value, Message(message.role, one), place)
             )
             number += len(one)
 
 
-def _result_entry(result: Part, place: str) -> Entry:
+def _result_entry(result: Part, place: MessagePlace) -> Entry:
     assert isinstance(result, ToolResult), "only results are entries of their own"
     label = " ".join(word for word in (result.name, "error" if result.failed else "") if word)
     digest = message_digest(Message(Role.TOOL, (result,)))
     return Entry("tool", parts_text(result.parts), digest, place, label)
 
 
-def _entry(what: str, place: str, message: Message) -> Entry:
+def _entry(what: str, message: Message, place: MessagePlace | None = None) -> Entry:
     return Entry(what, parts_text(message.parts), message_digest(message), place)
 
 

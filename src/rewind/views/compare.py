@@ -42,7 +42,7 @@ def seconds_of(session: Session) -> float | None:
 def _difference(one: Difference) -> dict[str, Any]:
     return {
         "aspect": slug(one.aspect),
-        "place": one.place,
+        "place": str(one.place),
         "fate": one.fate.value,
         "before": one.before,
         "after": one.after,

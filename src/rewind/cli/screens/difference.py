@@ -14,9 +14,9 @@ from rewind.cli.screens.context import SIGNS
 from rewind.cli.screens.paragraph import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.cause import Cause, CauseKind
-from rewind.compare.delta import Aspect, Difference, value_differences
+from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
-from rewind.compare.phrases import cause_place, cause_title, tool_place
+from rewind.compare.phrases import cause_place, cause_title
 from rewind.compare.words import Piece, WordFate, word_pieces
 from rewind.conversation.context import Fate
 from rewind.safe import safe_line
@@ -56,25 +56,24 @@ def difference_lines(one: Difference, *, most: int | None = MOST) -> list[Line]:
         case Aspect.HISTORY:
             lines = _history_lines(one, full=most is None)
         case Aspect.TOOLS:
-            name, inner = tool_place(one)
+            assert isinstance(one.place, ToolPlace), "a difference of tools names one"
             lines = (
-                _named(f"{name} {inner}", one, full=most is None)
-                if inner
+                _named(f"{one.place.name} {one.place.inner}", one, full=most is None)
+                if one.place.path
                 else change_lines(one.before, one.after)
             )
         case Aspect.PARAMETERS:
-            lines = _named(one.place, one, full=most is None)
-        case Aspect.CALLS if not _is_whole_call(one):
-            lines = _named(one.place.removeprefix("calls "), one, full=most is None)
+            lines = _named(str(one.place), one, full=most is None)
+        case Aspect.CALLS if isinstance(one.place, CallPlace) and not _is_whole_call(one, one.place):
+            lines = _named(one.place.label, one, full=most is None)
         case _:
             lines = change_lines(one.before, one.after, full=most is None)
     return _at_most(lines, most)
 
 
-def _is_whole_call(one: Difference) -> bool:
+def _is_whole_call(one: Difference, place: CallPlace) -> bool:
     """Whether only one side makes the call, so that it is shown as it was made."""
-    name = one.place.removeprefix("calls ").partition(" (")[0]
-    return one.fate is not Fate.CHANGED and (one.before or one.after or "").startswith(f"{name}(")
+    return one.fate is not Fate.CHANGED and not place.path
 
 
 def change_lines(before: str | None, after: str | None, *, full: bool = False) -> list[Line]:
@@ -128,7 +127,7 @@ def _named(name: str, one: Difference, *, full: bool) -> list[Line]:
 def _history_lines(one: Difference, *, full: bool) -> list[Line]:
     """``✂ truncated  tool lookup  messages[3]  200 of 1,157 characters kept``, then the text."""
     sign, style = SIGNS[one.fate]
-    where = f"  {one.about}  {one.place}" if one.about != one.place else f"  {one.place}"
+    where = f"  {one.about}  {one.place}" if one.about != str(one.place) else f"  {one.place}"
     head = (Span(f"{sign} {one.fate.value}", style), Span(where))
     before, after = one.before or "", one.after or ""
     if one.fate is Fate.TRUNCATED:
@@ -147,10 +146,10 @@ def _field_lines(before: str, after: str) -> list[Line]:
     old, new = _json(before), _json(after)
     if type(old) is not type(new) or not isinstance(old, dict | list):
         return []
-    fields = list(islice(value_differences(Aspect.TOOL_OUTPUT, "", old, new), _MOST_FIELDS + 1))
+    fields = list(islice(value_differences(Aspect.TOOL_OUTPUT, old, new), _MOST_FIELDS + 1))
     if len(fields) > _MOST_FIELDS:
         return []
-    return [line for field in fields for line in _named(field.place, field, full=False)]
+    return [line for field in fields for line in _named(str(field.place), field, full=False)]
 
 
 def _json(text: str) -> Any:
@@ -291,7 +290,7 @@ def _evidence(cause: Cause) -> Iterator[Line]:
     left = _MOST_EVIDENCE
     for one in cause.differences:
         if cause.kind is CauseKind.ERROR and (
-            one.before is None or one.after is None or one.place == "status"
+            one.before is None or one.after is None or one.place is NamedPlace.STATUS
         ):
             continue  # stands in the title, and where the runs part
         lines = difference_lines(one, most=most)
