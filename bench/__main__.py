@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from bench import goals, machine, measures, report, rounds
 from bench.contenders import Contender
@@ -24,10 +25,14 @@ def main() -> int:
     options = parse()
     scale = measures.QUICK if options.quick else measures.FULL
     names = [name for name in CONTENDERS if name not in options.without]
+    contenders_of = dict(CONTENDERS)
+    if options.before:
+        contenders_of["before"] = lambda setup: Rewind(setup, uvloop=False, before=options.before.absolute())
+        names.append("before")
     load = machine.load()
     try:
         with surroundings(pinned=not options.unpinned) as setup:
-            contenders = [CONTENDERS[name](setup) for name in names]
+            contenders = [contenders_of[name](setup) for name in names]
             repeated = measures.repeated(scale, setup)
             count = options.rounds or scale.rounds
             results = rounds.run(contenders, measures.once(scale), repeated, count)
@@ -44,6 +49,9 @@ def main() -> int:
     print(report.table(results, names))
     print()
     print("\n".join(goals.standing(results, names)))
+    if options.before:
+        print()
+        print(report.beside_before(results))
     return 0
 
 
@@ -61,6 +69,12 @@ def parse() -> argparse.Namespace:
         choices=CONTENDERS,
         metavar="NAME",
         help=f"leave out: {', '.join(CONTENDERS)}",
+    )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="FILE",
+        help="the `rewind` of another checkout, measured in turns with this one",
     )
     parser.add_argument("--unpinned", action="store_true", help="let the system choose the cores")
     return parser.parse_args()

@@ -39,7 +39,7 @@ def main() -> int:
     options = parse()
     load = machine.load()
     with tempfile.TemporaryDirectory(prefix="rewind-bench-") as folder:
-        figures = measure(Path(folder), options.sessions, options.new, options.rounds)
+        figures = measure(Path(folder), options.sessions, options.new, options.rounds, options.before)
     if options.json:
         print(json.dumps({"sessions": options.sessions, "load_before": load, "figures": figures}, indent=2))
         return 0
@@ -76,7 +76,7 @@ TITLES = {
 }
 
 
-def measure(folder: Path, sessions: int, new: int, rounds: int) -> Figures:
+def measure(folder: Path, sessions: int, new: int, rounds: int, before: str | None = None) -> Figures:
     home, figures = folder / "store", Figures()
     now = time.time()
     _say(f"making {sessions:,} sessions")
@@ -94,7 +94,14 @@ def measure(folder: Path, sessions: int, new: int, rounds: int) -> Figures:
         "list_all": ("list", "--limit", "0"),
     }.items():
         _say(" ".join(("rewind", *arguments)))
-        figures[name] = [command(home, *arguments) for _ in range(rounds)]
+        figures[name], earlier = [], []
+        for _ in range(rounds):
+            figures[name].append(command(home, *arguments))
+            if before:
+                earlier.append(command(home, *arguments, python=before))
+        if before:
+            now, then = statistics.median(figures[name]), statistics.median(earlier)
+            _say(f"  now {now:.3f} s, before {then:.3f} s: {now / then:.3f}")
     _say(f"{new:,} new sessions")
     figures["catch_up"] = [catch_up_with(home, new, now, seed) for seed in range(2, 2 + rounds)]
     figures["catch_up_alone"] = [
@@ -117,10 +124,10 @@ def catch_up(home: Path) -> float:
     return float(_run([sys.executable, "-c", CATCH_UP, str(home)]))
 
 
-def command(home: Path, *arguments: str) -> float:
+def command(home: Path, *arguments: str, python: str = sys.executable) -> float:
     """Seconds from start to end."""
     began = time.perf_counter()
-    _run([sys.executable, "-m", "rewind", "--home", str(home), *arguments])
+    _run([python, "-m", "rewind", "--home", str(home), *arguments])
     return time.perf_counter() - began
 
 
@@ -148,6 +155,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=10_000, metavar="N", help="in the store (10,000)")
     parser.add_argument("--new", type=int, default=1_000, metavar="N", help="that come anew (1,000)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="how often each is measured (5)")
+    parser.add_argument(
+        "--before", metavar="PYTHON", help="of another checkout: its commands are run in turns"
+    )
     parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
     return parser.parse_args()
 

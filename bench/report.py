@@ -51,9 +51,30 @@ def as_json(results: Results, names: Sequence[str], *, load_before: float) -> di
     }
 
 
+def beside_before(results: Results) -> str:
+    """Now and before, figure by figure: medians, and the ratio."""
+    rows = [["", "unit", "before", "now", "now : before"]]
+    middle = medians(results)
+    for figure in FIGURES:
+        values = middle.get(figure.key, {})
+        before, now = values.get("before"), values.get("rewind")
+        if before is not None and now is not None:
+            rows.append(
+                [
+                    figure.title,
+                    figure.unit,
+                    _number(before),
+                    _number(now),
+                    f"{now / before:.3f}" if before else "-",
+                ]
+            )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(_aligned(row, widths)).rstrip() for row in rows)
+
+
 def ours(names: Sequence[str]) -> list[str]:
     """The contenders that are Rewind."""
-    return [name for name in names if name not in (BASE, RIVAL)]
+    return [name for name in names if name not in (BASE, RIVAL, "before")]
 
 
 def _cell(figure: Figure, value: float | None, base: float | None) -> str:

@@ -11,11 +11,12 @@ from bench.traffic import HOST, PORT
 
 
 class Rewind:
-    def __init__(self, setup: Setup, *, uvloop: bool) -> None:
-        self.name = "rewind+uvloop" if uvloop else "rewind"
+    def __init__(self, setup: Setup, *, uvloop: bool, before: Path | None = None) -> None:
+        """``before`` is the ``rewind`` of another checkout, for a comparison with an earlier commit."""
+        self.name = "before" if before else "rewind+uvloop" if uvloop else "rewind"
         self._setup = setup
         self._home = setup.folder / f"home-{self.name}"
-        self._command = str(Path(sys.executable).with_name("rewind"))
+        self._command = str(before or Path(sys.executable).with_name("rewind"))
         self._variables = {"REWIND_HOME": str(self._home)}
         if not uvloop:
             self._variables["PYTHONPATH"] = self._hide_uvloop()
@@ -64,6 +65,6 @@ class Rewind:
     def _hide_uvloop(self) -> str:
         """A folder whose ``uvloop`` cannot be imported, as where the ``speed`` extra is not installed."""
         folder = self._setup.folder / "no-uvloop"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "uvloop.py").write_text("raise ImportError('hidden by the benchmark')\n")
         return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
