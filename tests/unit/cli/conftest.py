@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from shelf import Ran, Rewind, Shelf
 
 from rewind.cli.main import run
+from unit.cli.shelf import Ran, Rewind, Shelf
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shelf import Shelf, a_request, an_answer
-
 from rewind.conversation.sketch import said_of, sketch_of
 from rewind.conversation.threads import Threads
 from rewind.match.call import understand
@@ -13,6 +11,7 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHe
 from rewind.model.step import Ending
 from rewind.providers.summary import short
 from rewind.store.journal.writer import SessionWriter
+from unit.cli.shelf import Shelf, a_request, an_answer
 
 HEAD = RequestHead(
     method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=()

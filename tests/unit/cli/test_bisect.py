@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
-from talks import ACTIVE, MORNING, STRICT, SYSTEM, Talk, begin, refund, use
 
 from rewind.errors import ExitCode
 from rewind.model.step import StepKind
 from rewind.model.surroundings import Surroundings
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
+from unit.cli.talks import ACTIVE, MORNING, STRICT, SYSTEM, Talk, begin, refund, use
 
 GOOD, BAD = "7f3a2b9c", "9b2c0d1e"
 

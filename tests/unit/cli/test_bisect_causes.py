@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from shelf import Rewind, Shelf
-from talks import ACTIVE, STRICT, SYSTEM, TOOLS, Talk, begin, refund, use
 
 from rewind.edit.grammar import parse_edit
 from rewind.errors import ExitCode
+from unit.cli.shelf import Rewind, Shelf
+from unit.cli.talks import ACTIVE, STRICT, SYSTEM, TOOLS, Talk, begin, refund, use
 
 GOOD, BAD = "7f3a2b9c", "9b2c0d1e"
 LONG = "The customer wrote: " + "it broke after two days, and nobody answers the phone. " * 12

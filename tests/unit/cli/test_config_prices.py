@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from shelf import Rewind
+from unit.cli.shelf import Rewind
 
 OWN = """
 [tool.rewind.prices]

@@ -1,10 +1,10 @@
 """Bytes that cannot be read back: whoever needs them says in which session."""
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
 
 from rewind.errors import ExitCode
 from support.exchanges import request_of
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf
-from talks import begin, refund, use
 
 from rewind.reading.export import export_cassette
+from unit.cli.shelf import Rewind, Shelf
+from unit.cli.talks import begin, refund, use
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 

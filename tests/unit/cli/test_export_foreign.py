@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf
-from talks import begin, refund
 
 from rewind.runs.imported_command import (
     begun_here,
@@ -14,6 +12,8 @@ from rewind.runs.imported_command import (
     remembered_key_variables,
 )
 from rewind.store.library import Library
+from unit.cli.shelf import Rewind, Shelf
+from unit.cli.talks import begin, refund
 
 EVIL = ("sh", "-c", "touch owned; echo '\x1b]0;x\x07'")
 

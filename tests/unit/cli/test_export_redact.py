@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
-from talks import HEAD, begin, refund, use
 
 from rewind.model.http import ResponseHead
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.surroundings import Surroundings
 from rewind.store.library import Library
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
+from unit.cli.talks import HEAD, begin, refund, use
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hello"}]}).encode()

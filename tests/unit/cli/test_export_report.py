@@ -2,8 +2,8 @@
 
 import re
 
-from shelf import Rewind, Shelf
-from talks import begin, use
+from unit.cli.shelf import Rewind, Shelf
+from unit.cli.talks import begin, use
 
 EVIL = (
     "</details><script>alert(1)</script>\n# Not a heading\n@everyone ![x](http://evil.example/p.png)\n"

@@ -7,8 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf
-from talks import begin, refund
+
+from unit.cli.shelf import Rewind, Shelf
+from unit.cli.talks import begin, refund
 
 
 def two_cassettes(rewind: Rewind, shelf: Shelf) -> list[str]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
 
 from rewind.errors import ExitCode
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.store.journal.writer import SessionWriter
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 HEAD = RequestHead(
     method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=()

@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from shelf import Rewind, Shelf
 
 from rewind.model.surroundings import Surroundings
+from unit.cli.shelf import Rewind, Shelf
 
 CLEAN = Surroundings(commit="0123456789abcdef0123456789abcdef01234567", branch="main", dirty=False)
 

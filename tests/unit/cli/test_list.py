@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
 
 import rewind as package
 from rewind.errors import ExitCode
@@ -15,6 +14,7 @@ from rewind.model.session import Lineage
 from rewind.model.step import Reading
 from rewind.model.usage import Usage
 from rewind.store.replays import note_replay
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 PRICES = '[tool.rewind.prices]\n"small-model" = { input = 10, output = 100 }\n'
 SOURCES = str(Path(package.__file__).parents[1])

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
 
 import rewind as package
 from rewind.errors import SessionNotFound, UsageError
@@ -16,6 +15,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
 from support.exchanges import request_of
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 SYSTEM = "Answer in one line."
 

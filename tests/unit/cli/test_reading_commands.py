@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from shelf import Rewind, Shelf, a_request, an_answer
 
 from rewind.errors import ExitCode
 from rewind.model.step import Ending, Reading
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 READERS = [
     ("list", "--json"),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shelf import Rewind, Shelf, a_request
 
 from rewind.cli import progress
 from rewind.cli.index_progress import search_index
@@ -19,6 +18,7 @@ from rewind.cli.since_option import moment_of
 from rewind.errors import ExitCode
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse
+from unit.cli.shelf import Rewind, Shelf, a_request
 
 CHAT = RequestHead(
     method="POST", scheme="https", host="api.openai.com", port=443, target="/v1/chat/completions", headers=()

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shelf import Shelf, a_request, an_answer
-from talks import Talk, begin, refund
 
 from rewind.cli.screens.next_request import Sending, print_request, print_sending, sending, sending_view
 from rewind.cli.screens.terminal import Terminal
@@ -19,6 +17,8 @@ from rewind.model.ids import MatchKey
 from rewind.model.step import StepKind
 from rewind.runs.stepped_replay import check_step
 from rewind.store.library import Library
+from unit.cli.shelf import Shelf, a_request, an_answer
+from unit.cli.talks import Talk, begin, refund
 
 
 def at(home: Path, index: int, **changes: Any) -> tuple[Sending, int]:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shelf import Rewind, Shelf, a_request, an_answer
 
 from rewind.cli.screens.chart import BARS, NOTHING, bars, spans
 from rewind.errors import ExitCode
 from rewind.model.step import Reading, StepKind
 from rewind.model.usage import Usage
 from rewind.store.replays import note_replay
+from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
 PRICES = '[tool.rewind.prices]\n"small-model" = { input = 10, output = 100 }\n'
 NOW = time.time()

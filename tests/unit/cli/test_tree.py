@@ -4,13 +4,13 @@ import io
 from typing import Any
 
 import pytest
-from shelf import Rewind, Shelf
 
 from rewind.cli.screens.terminal import Terminal
 from rewind.cli.screens.tree import print_tree, tree
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart, Status
 from rewind.store.catalog.totals import Totals
+from unit.cli.shelf import Rewind, Shelf
 
 
 def lineage(parent: str, step: int = 4, *edits: str, **more: Any) -> Lineage:

@@ -1,8 +1,7 @@
 """Which move of one run belongs to which of the other."""
 
-from chats import Chat, Tape
-
 from rewind.compare.align import align
+from unit.compare.chats import Chat, Tape
 
 
 def indexes(a: Tape, b: Tape) -> list[tuple[int | None, int | None]]:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chats import Chat, Tape, sketched
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
 from rewind.conversation.context import Fate
 from rewind.model.step import Ending
+from unit.compare.chats import Chat, Tape, sketched
 
 LOOKUP = ("lookup_account", {"order": "8821"})
 REFUND = ("refund", {"order": "8821", "amount": 189.0})

@@ -1,9 +1,8 @@
 """What all bad runs share, and no good run has."""
 
-from chats import Chat, Tape
-
 from rewind.compare.cause import CauseKind
 from rewind.compare.many import Parting, part
+from unit.compare.chats import Chat, Tape
 
 KIND, HARSH = "Be kind.", "Be harsh."
 

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-from chats import Chat, Tape
-
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import bisect
 from rewind.compare.remedy import Remedy, remedies
 from rewind.edit.edits import SetMessage
+from unit.compare.chats import Chat, Tape
 
 CHAT: dict[str, Any] = {"path": "/v1/chat/completions", "host": "api.openai.com"}
 

@@ -1,7 +1,5 @@
 """What the model read, and what became of it since an earlier call."""
 
-from saying import asking, assistant, result, saying, use, user
-
 from rewind.conversation.context import Change, Fate, compare, context_of
 from rewind.model.message import (
     Answered,
@@ -14,6 +12,7 @@ from rewind.model.message import (
     ToolDefinition,
     ToolResult,
 )
+from unit.conversation.saying import asking, assistant, result, saying, use, user
 
 LONG = "The report says: " + "figures and facts, " * 40
 

@@ -4,7 +4,6 @@ from dataclasses import astuple
 from typing import Any
 
 import pytest
-from saying import asking, assistant, result, saying, use, user
 
 from rewind.conversation.sketch import (
     NOTHING,
@@ -18,6 +17,7 @@ from rewind.conversation.sketch import (
 )
 from rewind.model.message import Asked, Message, Role, Text, Thinking, ToolDefinition, ToolResult
 from rewind.providers.anthropic.read import Anthropic
+from unit.conversation.saying import asking, assistant, result, saying, use, user
 
 PROVIDER = Anthropic()
 QUESTION = user("Where is order 8821?")

@@ -1,10 +1,9 @@
 """Conversations are recognised from what is asked."""
 
-from saying import asking, assistant, places, result, saying, use, user
-
 from rewind.conversation.threads import Place, Threads
 from rewind.model.ids import MatchKey
 from rewind.model.message import Message, Role, Text, Thinking
+from unit.conversation.saying import asking, assistant, places, result, saying, use, user
 
 WHO = user("Who are you?")
 I_AM = assistant("I am the one who answers the questions of this house.")

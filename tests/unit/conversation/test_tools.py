@@ -1,10 +1,9 @@
 """Tool calls from the wire: asked for in an answer, their results brought by a later request."""
 
-from saying import asking, assistant, result, saying, use, user
-
 from rewind.conversation.threads import Place
 from rewind.conversation.tools import ToolCall, Turn, tool_calls
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
+from unit.conversation.saying import asking, assistant, result, saying, use, user
 
 
 def turn(

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from asking import ANTHROPIC, APIS, CHAT, OPENAI_CHAT, Api, document, edits
 
 from rewind.edit.apply import answer_for, edited
 from rewind.edit.grammar import SetResponse
 from rewind.errors import CannotEdit, ExitCode
 from rewind.wire.encoding import encode
 from support.exchanges import request_of
+from unit.edit.asking import ANTHROPIC, APIS, CHAT, OPENAI_CHAT, Api, document, edits
 
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Grüße ✓"}], "n": 1.0, "a": []}
 

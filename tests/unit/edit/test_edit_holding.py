@@ -3,7 +3,12 @@
 from typing import Any
 
 import pytest
-from asking import (
+
+from rewind.edit.apply import edited, held_edits
+from rewind.model.http import HttpRequest
+from rewind.model.message import results_in, text_of
+from support.exchanges import request_of
+from unit.edit.asking import (
     ANTHROPIC,
     APIS,
     CHAT,
@@ -19,11 +24,6 @@ from asking import (
     document,
     edits,
 )
-
-from rewind.edit.apply import edited, held_edits
-from rewind.model.http import HttpRequest
-from rewind.model.message import results_in, text_of
-from support.exchanges import request_of
 
 EVERY_ROW = (
     "system=Another.",

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from asking import ANTHROPIC, APIS, CHAT, OPENAI_CHAT, OSLO, QUESTION, SYSTEM, Api, asked, document, edits
 
 from rewind.edit.apply import answer_for, edited
 from rewind.edit.grammar import Edit, SetResponse, parse_edit, resolve
@@ -13,6 +12,19 @@ from rewind.model.message import Text, ToolUse, results_in, text_of
 from rewind.providers.catalogue import identify
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES, said
+from unit.edit.asking import (
+    ANTHROPIC,
+    APIS,
+    CHAT,
+    OPENAI_CHAT,
+    OSLO,
+    QUESTION,
+    SYSTEM,
+    Api,
+    asked,
+    document,
+    edits,
+)
 
 PAIRS = [(source, target) for source in APIS for target in APIS]
 

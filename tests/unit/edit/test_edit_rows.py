@@ -5,7 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from asking import (
+
+from rewind.edit.apply import edited
+from rewind.model.http import HttpRequest
+from rewind.model.message import Text, ToolResult, results_in, text_of
+from support.exchanges import request_of
+from unit.edit.asking import (
     ANTHROPIC,
     APIS,
     CHAT,
@@ -22,11 +27,6 @@ from asking import (
     document,
     edits,
 )
-
-from rewind.edit.apply import edited
-from rewind.model.http import HttpRequest
-from rewind.model.message import Text, ToolResult, results_in, text_of
-from support.exchanges import request_of
 
 every_api = pytest.mark.parametrize("api", APIS, ids=str)
 

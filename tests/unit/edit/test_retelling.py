@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from anthropic.types import MessageParam
-from asking import asked
 from google.genai.types import Content
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
@@ -33,6 +32,7 @@ from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.write import Pen
 from support.exchanges import answer_with, request_of, stream_of
 from support.wire_examples import EXAMPLES, said
+from unit.edit.asking import asked
 
 TARGETS = {
     "openai": "/v1/chat/completions",

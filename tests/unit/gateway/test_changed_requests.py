@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from wiring import Ledger, Remembered, answer_on, client, gateway, request_on, run, upstream
 
 from rewind.gateway.exchange import Pass, Verdict
 from rewind.model.http import HttpRequest, RequestHead, without_headers
+from unit.gateway.wiring import Ledger, Remembered, answer_on, client, gateway, request_on, run, upstream
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter

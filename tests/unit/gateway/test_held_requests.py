@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from wiring import Ledger, Remembered, answer_on, client, eventually, gateway, run
 
 from rewind.gateway.exchange import Decided, Deny, Hold, Play, Verdict
 from rewind.model.http import Chunk, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
+from unit.gateway.wiring import Ledger, Remembered, answer_on, client, eventually, gateway, run
 
 HELD = b"POST /v1/held HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
 FREE = b"POST /v1/free HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"

@@ -4,7 +4,16 @@ import asyncio
 import socket
 
 import pytest
-from wiring import (
+
+from rewind.gateway import dial
+from rewind.gateway.dial import Dialer
+from rewind.gateway.exchange import Deny, Play
+from rewind.gateway.options import UpstreamOptions
+from rewind.gateway.relay import Relay
+from rewind.gateway.upstream import Pool, UpstreamConnection
+from rewind.model.http import Chunk, HttpResponse, RequestHead, ResponseHead
+from rewind.model.step import Ending
+from unit.gateway.wiring import (
     PATIENCE,
     Ledger,
     Remembered,
@@ -16,15 +25,6 @@ from wiring import (
     run,
     upstream,
 )
-
-from rewind.gateway import dial
-from rewind.gateway.dial import Dialer
-from rewind.gateway.exchange import Deny, Play
-from rewind.gateway.options import UpstreamOptions
-from rewind.gateway.relay import Relay
-from rewind.gateway.upstream import Pool, UpstreamConnection
-from rewind.model.http import Chunk, HttpResponse, RequestHead, ResponseHead
-from rewind.model.step import Ending
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -6,7 +6,11 @@ import struct
 import time
 
 import pytest
-from wiring import (
+
+from rewind.gateway import dial
+from rewind.model.http import RequestHead
+from rewind.model.step import Ending
+from unit.gateway.wiring import (
     PATIENCE,
     Ledger,
     Remembered,
@@ -18,10 +22,6 @@ from wiring import (
     run,
     upstream,
 )
-
-from rewind.gateway import dial
-from rewind.model.http import RequestHead
-from rewind.model.step import Ending
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

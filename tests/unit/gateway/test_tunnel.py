@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from wiring import PATIENCE, Ledger, client, gateway, run, upstream
 
 from rewind.gateway.exchange import Route
 from rewind.gateway.tunnel import TunnelEnd
+from unit.gateway.wiring import PATIENCE, Ledger, client, gateway, run, upstream
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"

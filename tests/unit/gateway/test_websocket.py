@@ -7,12 +7,12 @@ from typing import Any
 from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, OPEN
 from websockets.protocol import Protocol as FrameReader
-from wiring import PATIENCE, Remembered, run
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.websocket import FramePlayer
 from rewind.model.http import HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
+from unit.gateway.wiring import PATIENCE, Remembered, run
 
 HEAD = RequestHead(
     method="GET", scheme="https", host="api.openai.com", port=443, target="/v1/realtime", headers=()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from openai.types.chat import ChatCompletion
-from traced import chat_asks, chat_says
 
 from rewind.cli.main import run
+from unit.trace.traced import chat_asks, chat_says
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "traces.md"
 

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_trace_session import ROWS
-from traced import ASKS, IDS, MODELS, SAYS
 
 from rewind import Trace, replay
 from rewind.conversation.sketch import sketch_of
@@ -22,6 +20,8 @@ from rewind.model.http import HttpRequest
 from rewind.model.session import Portable
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
+from unit.trace.test_trace_session import ROWS
+from unit.trace.traced import ASKS, IDS, MODELS, SAYS
 
 Row = tuple[str, dict[str, Any]]
 

@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from traced import (
+
+import rewind
+from rewind import RewindError, Trace
+from rewind.errors import BadCassette, SessionNotFound, UsageError
+from unit.trace.traced import (
     ADVICE,
     ARGUMENTS,
     ASKS,
@@ -22,10 +26,6 @@ from traced import (
     response_asks,
     response_says,
 )
-
-import rewind
-from rewind import RewindError, Trace
-from rewind.errors import BadCassette, SessionNotFound, UsageError
 
 CALL = {
     "id": "call_1",

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from traced import ADVICE, ARGUMENTS, MODELS, PROMPT, SNOW, SYSTEM, chat_asks, chat_says, record
 
 from rewind import Trace, replay
 from rewind.cli.main import run
@@ -21,6 +20,7 @@ from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import keep
 from rewind.store.journal.format import request_fields, response_fields
 from rewind.store.library import Library
+from unit.trace.traced import ADVICE, ARGUMENTS, MODELS, PROMPT, SNOW, SYSTEM, chat_asks, chat_says, record
 
 APIS = list(MODELS)
 
