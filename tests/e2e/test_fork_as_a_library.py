@@ -72,7 +72,7 @@ def test_a_probe_ends_the_agent_once_the_step_is_answered(
     base = bench.record(talks("a", "b", "c", "d")).ok().session
     result = probe(bench, base, 2, "system=You are kind.", stop_after=True, quiet=True)
     assert result.answer is not None and result.answer.response is not None
-    assert result.answer_step == 2
+    assert result.answer is not None and result.answer.index == 2
     assert result.answer.response.reading.text == "answer 5 to b"
     assert result.stopped == "step 2 is answered, and no more was asked for"
     assert not Library(bench.home).find(result.session_id).is_probe
@@ -132,7 +132,7 @@ def test_keys_are_not_needed_where_nobody_is_asked(
         monkeypatch.delenv(name)
     said: list[str] = []
     result = probe(bench, base, 2, "response=Enough.", stop_after=True, quiet=True, announce=said.append)
-    assert result.answer_step == 2 and said == []
+    assert result.answer is not None and result.answer.index == 2 and said == []
     live = probe(bench, base, 2, quiet=True, announce=said.append)
     assert live.exit_code != 0 and "OPENAI_API_KEY" in said[0]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from rewind.gateway.options import UpstreamOptions
+from rewind.model.clock import Clock, SystemClock
 from rewind.model.step import Step
 from rewind.runs.tally import MissNote
 from rewind.store.journal.reader import SessionReader
@@ -43,6 +44,7 @@ class InProcessOptions:
     """The text of the error for a connection that is stopped, from the URL (or ``host:port``) it was for."""
     adopt_threads: bool = False
     """Plain threads whose context names no run belong to this one, as long as it is the only one there."""
+    clock: Clock = field(default_factory=SystemClock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from rewind.pytest_plugin.options import CassetteAction, Mode, pytest_command, q
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
 from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps
-from rewind.runs.imported_command import remembered_endpoints, remembered_key_variables
-from rewind.runs.rerun import DUMMY_KEY
+from rewind.runs.rerun import DUMMY_KEY, remembered_endpoints, remembered_key_variables
 from rewind.runs.tally import MissNote
 from rewind.safe import safe
 from rewind.store.portable import PortableReader

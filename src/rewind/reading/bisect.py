@@ -20,7 +20,7 @@ from rewind.model.session import Session, split_step
 from rewind.model.surroundings import Surroundings
 from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored
-from rewind.runs.imported_command import command_hint
+from rewind.runs.rerun import command_hint
 from rewind.store.catalog.since import Mark, Part, Seen, first_seen
 from rewind.store.library import Library
 

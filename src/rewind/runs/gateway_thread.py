@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rewind.gateway.client import Callers
@@ -12,6 +12,10 @@ from rewind.gateway.dial import Dialer
 from rewind.gateway.exchange import RequestHandler
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
+from rewind.model.surroundings import Surroundings
+from rewind.redaction.redactor import Redactor
+from rewind.runs.bypass_watch import BypassWatch
+from rewind.runs.provenance import Provenance
 
 
 class BackgroundGateway:
@@ -80,6 +84,40 @@ class BackgroundGateway:
     def _remark_on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self._junction.remark("a bug in Rewind", f"{context['message']}: {error!r}")
+
+
+class AgentGateway:
+    """The gateway of one agent, and what is watched while the agent runs: connections around it, and provenance."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        handler: RequestHandler,
+        certificates: Certificates,
+        dialer: Dialer | None,
+        agent_pid: int,
+    ) -> None:
+        self._gateway = BackgroundGateway(listener, handler, certificates, dialer)
+        self._gateway.start()
+        self._bypass_watch = BypassWatch(agent_pid)
+        self._provenance: Provenance | None = None
+
+    def look_around(
+        self,
+        folder: str,
+        environ: Mapping[str, str],
+        redactor: Redactor,
+        tell: Callable[[Surroundings], None],
+    ) -> None:
+        self._provenance = Provenance(folder, environ, redactor, tell)
+        self._provenance.start()
+
+    def stop(self) -> list[tuple[str, str]]:
+        """Let what is under way settle, then end; program and address of each connection that went around."""
+        self._gateway.stop()
+        if self._provenance is not None:
+            self._provenance.stop()
+        return self._bypass_watch.stop()
 
 
 class _OwnLoop(asyncio.SelectorEventLoop):

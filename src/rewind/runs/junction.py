@@ -41,7 +41,7 @@ PUT_IN = 0
 class Junction:
     """Decides for hosts and requests, and sees to it that what happened is kept."""
 
-    policy: Policy
+    policy: Policy = field(default_factory=RecordAll)
     rules: HostRules
     redactor: Redactor
     clock: Clock

@@ -27,7 +27,7 @@ from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.run import ForkOptions, ForkResult, fork
-from rewind.runs.imported_command import command_to_run
+from rewind.runs.rerun import command_to_run
 from rewind.store.library import Library
 
 

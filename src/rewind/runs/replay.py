@@ -3,37 +3,38 @@
 import difflib
 import os
 import re
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
-from rewind.model.clock import SystemClock
-from rewind.model.session import Session
+from rewind.model.clock import Clock, SystemClock
+from rewind.model.session import Session, SessionStart
 from rewind.model.step import Step
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
-from rewind.providers.hosts import LLM_HOSTS, HostRules
+from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.removal import PatternedRedactor, compiled
 from rewind.redaction.secrets import Secrets
-from rewind.runs.agent_environment import agent_environment
-from rewind.runs.bypass_watch import BypassWatch
-from rewind.runs.child import Child, check_command
-from rewind.runs.gateway_thread import BackgroundGateway
-from rewind.runs.imported_command import (
-    begun_here,
+from rewind.runs.child import check_command
+from rewind.runs.harness import AgentCommand, SessionRecording, behind_gateway, host_rules
+from rewind.runs.junction import Junction
+from rewind.runs.recorded_steps import RecordedSteps
+from rewind.runs.rerun import (
+    DUMMY_KEY,
     command_to_run,
+    recorded_folder,
     refuse_traces,
     remembered_endpoints,
     remembered_key_variables,
+    rerun_start,
+    trusted_start,
 )
-from rewind.runs.junction import Junction
-from rewind.runs.rerun import DUMMY_KEY, SessionRecording, answers, begun_again, folder_of, recall, warm_up
-from rewind.runs.stepped_replay import SteppedReplay, Stepping, Stopped, check_step
+from rewind.runs.stepped_replay import SteppedReplay, Stepping, Stopped, Unattended, check_step
 from rewind.runs.tally import MissNote
 from rewind.store.journal.writer import Stream
 from rewind.store.library import Library
@@ -65,6 +66,7 @@ class ReplayOptions:
     """Patterns that the session was exported with: what they match is taken out of requests, too."""
     stepping: Stepping | None = None
     """Where to stop on the way."""
+    clock: Clock = field(default_factory=SystemClock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,108 +97,68 @@ class ReplayResult:
 
 def replay(options: ReplayOptions) -> ReplayResult:
     """Run the command again; only the tape answers, unless the user asked for more."""
-    session = options.session
-    start = session.start
+    session, start, online = options.session, options.session.start, options.on_miss == "live"
     command = command_to_run(session, options.command, f"replay {session.ref}")
-    environ = {**_remembered(session, live=options.on_miss == "live"), **os.environ}
-    cwd = None if options.command else folder_of(start, f"replay {start.id}")
+    environ = {**_remembered(session, live=online), **os.environ}
+    cwd = None if options.command else recorded_folder(start, f"replay {start.id}")
     check_command(command, environ, cwd)
-    rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
     redactor: Redactor = PatternedRedactor(Secrets.from_environment(os.environ), compiled(options.redact))
     redactor.secrets.add(DUMMY_KEY)
-    online = options.on_miss == "live"
-    live_hosts = HostRules(options.live_hosts)
     dialer = _dialer(options) if online or options.live_hosts else None
-    kept: SessionRecording | None = None
-    stepped: SteppedReplay | None = None
     printed: list[bytes] = []
-
-    def tee(name: Stream, data: bytes) -> None:
-        if name == "stdout" and (stepped is None or stepped.stopped is None):
-            printed.append(data)
-        if kept is not None:
-            kept.outputs.tee(name, data)
-
     with Library(options.home).open(session) as reader:
-        recording = reader.recording()
-        refuse_traces(recording, "replay")
+        steps = RecordedSteps(reader, options.ignore)
+        refuse_traces(steps.recording, "replay")
         if options.stepping is not None:
-            check_step(recording, options.stepping.step)
-        call_of = recall(reader, options.ignore)
-        other_rules = start.ignore != options.ignore
-        tape = Tape(recording.steps, (lambda step: call_of(step).key) if other_rules else None)
-        stdin = reader.output("stdin")
-        if options.stepping is not None:
-            stepped = SteppedReplay(options.stepping, tape, clock=SystemClock(), pace=options.latency)
-            stdin = stepped.input(stdin)
-        if online:
-            again = begun_again(
-                begun_here(session),
-                command,
-                redactor,
-                here=options.command is not None,
-                ignore=options.ignore,
-            )
-            kept = SessionRecording(options.home, replace(again, replay_of=start.id), redactor, stdin=stdin)
-        junction = Junction(
-            policy=Replay(
-                tape,
-                call_of,
-                session=session.ref,
-                allow_drift=options.allow_drift,
-                on_miss_live=online,
-            ),
-            rules=rules,
-            redactor=redactor,
-            clock=SystemClock(),
-            online=online,
-            writer_thread=kept.writer_thread if kept is not None else None,
-            answer_of=answers(reader),
-            recall=call_of,
-            held_requests=stepped.held_requests if stepped is not None else None,
-            live_hosts=live_hosts,
-            pace=options.latency,
-            ignore=options.ignore,
+            check_step(steps.recording, options.stepping.step)
+        tape = steps.tape()
+        course = _course(options, tape)
+        stdin = course.input(reader.output("stdin"))
+        agent = AgentCommand(
+            command=command, environ=environ, cwd=cwd, stdin=stdin, own_group=course.own_group(stdin)
         )
-        authority = Authority.create(rules)
-        listener = listen(options.port)
-        with agent_environment(
-            options.home,
-            start.id,
-            environ,
-            port=listener.getsockname()[1],
-            authority=authority,
-            rules=rules,
-            offline=not online,
-            live_hosts=options.live_hosts,
-        ) as variables:
-            own_group = stepped is not None and stepped.sets_apart(stdin)
-            child = Child(command, variables, tee, stdin=stdin, cwd=cwd, own_group=own_group)
-            warm_up(reader, tape, listener)
-            gateway = BackgroundGateway(listener, junction, authority, dialer)
-            gateway.start()
-            bypass_watch = BypassWatch(child.pid)
-            code = child.wait() if stepped is None else stepped.through(child)
-            gateway.stop()
-        around = bypass_watch.stop()
-        for program, address in around:
-            junction.remark(program, f"connected to {address} by itself: this was not offline")
+
+        def begin() -> SessionRecording | None:
+            if not online:
+                return None
+            again = replace(_start_again(options, command, redactor), replay_of=start.id)
+            return SessionRecording(options.home, again, redactor, options.clock, stdin=stdin)
+
+        def tee(name: Stream, data: bytes) -> None:
+            if name == "stdout" and course.stopped is None:
+                printed.append(data)
+
+        with (
+            closing(listen(options.port)) as listener,
+            behind_gateway(
+                agent,
+                start,
+                options.home,
+                listener,
+                begin,
+                tee=tee,
+                offline=not online,
+                live_hosts=options.live_hosts,
+            ) as run,
+        ):
+            steps.warm_up(tape, listener)
+            junction = _junction(options, steps, tape, redactor, run.recording, course)
+            run.serve(junction, dialer)
+            code = course.through(run.child)
         recorded_output = reader.output("stdout")
-    if stepped is not None:
-        stepped.held_requests.close()
-        for index in stepped.left_out:
-            junction.remark(f"step {index}", "was not asked")
     tally = junction.tally
-    stopped = None if stepped is None else stepped.stopped
-    if kept is not None:
-        kept.end(code, tally.remarks)
+    course.close()
+    for index in course.left_out:
+        tally.remark(f"step {index}", "was not asked")
+    if run.recording is not None:
+        run.recording.end(code, tally)
     note_replay(
         options.home,
-        ts=SystemClock().now(),
+        ts=options.clock.now(),
         session=start.id,
         steps=(step.index for step in tally.served),
     )
-    output, difference = _compare(recorded_output, b"".join(printed), redactor, whole=stopped is None)
+    output, difference = _compare(recorded_output, b"".join(printed), redactor, whole=course.stopped is None)
     return ReplayResult(
         session_id=start.id,
         played=tape.count_played,
@@ -204,16 +166,64 @@ def replay(options: ReplayOptions) -> ReplayResult:
         drifted=tally.drifted,
         live=tally.live,
         misses=tuple(tally.misses),
-        network_calls=(dialer.connects if dialer is not None else 0) + len(around),
+        network_calls=(dialer.connects if dialer is not None else 0) + len(run.bypasses),
         output=output,
         output_difference=difference,
         exit_code=code,
         recorded_exit_code=session.end.exit_code if session.end is not None else None,
         remarks=tally.remarks,
-        kept_as=kept.id if kept is not None else None,
+        kept_as=run.recording.start.id if run.recording is not None else None,
         served=tuple(tally.served),
-        stopped=stopped,
-        unasked=None if stepped is None else stepped.unasked,
+        stopped=course.stopped,
+        unasked=course.unasked,
+    )
+
+
+def _course(options: ReplayOptions, tape: Tape) -> Unattended:
+    if options.stepping is None:
+        return Unattended()
+    return SteppedReplay(options.stepping, tape, clock=options.clock, pace=options.latency)
+
+
+def _start_again(options: ReplayOptions, command: tuple[str, ...], redactor: Redactor) -> SessionStart:
+    return rerun_start(
+        trusted_start(options.session),
+        command,
+        redactor,
+        clock=options.clock,
+        here=options.command is not None,
+        ignore=options.ignore,
+    )
+
+
+def _junction(
+    options: ReplayOptions,
+    steps: RecordedSteps,
+    tape: Tape,
+    redactor: Redactor,
+    recording: SessionRecording | None,
+    course: Unattended,
+) -> Junction:
+    online = options.on_miss == "live"
+    return Junction(
+        policy=Replay(
+            tape,
+            steps.call,
+            session=options.session.ref,
+            allow_drift=options.allow_drift,
+            on_miss_live=online,
+        ),
+        rules=host_rules(options.session.start),
+        redactor=redactor,
+        clock=options.clock,
+        online=online,
+        writer_thread=None if recording is None else recording.writer_thread,
+        answer_of=steps.answer,
+        recall=steps.call,
+        held_requests=course.held_requests,
+        live_hosts=HostRules(options.live_hosts),
+        pace=options.latency,
+        ignore=options.ignore,
     )
 
 

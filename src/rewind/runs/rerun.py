@@ -1,34 +1,54 @@
-"""What replay and fork share: a recorded command is run again, and its recording read while it runs."""
+"""A recorded command, run again: what is taken over from its session, and what may not be.
 
-import contextlib
+The words of a session that came from elsewhere may be anybody's. So its command is shown and never run; and of the
+environment it remembers, only names that say what they are come near an agent: no file may set ``LD_PRELOAD``, and none
+may send a live call, with the user's own key, to an address that the file chose.
+"""
+
 import os
-import socket
-from collections.abc import Callable
+import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rewind.errors import DamagedStore, EnvironmentProblem
-from rewind.gateway.listener import somebody_waits
-from rewind.match.call import Call, understand
-from rewind.model.clock import SystemClock
-from rewind.model.http import HttpRequest, HttpResponse
+from rewind.errors import EnvironmentProblem, UsageError
+from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
-from rewind.model.session import SessionStart
-from rewind.model.step import Step
-from rewind.playback.tape import Tape
+from rewind.model.session import Recording, Session, SessionStart
+from rewind.providers.hosts import endpoints_from_environment
+from rewind.redaction.names import variable_kind
 from rewind.redaction.redactor import Redactor
-from rewind.runs.outputs import Outputs
-from rewind.runs.writer_thread import WriterThread
-from rewind.store.journal.reader import SessionReader
-from rewind.store.journal.writer import SessionWriter
 from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"
-WARM_BYTES = 16 * 1024 * 1024
-"""How many bytes of answers are read before anybody asks for them."""
+"""For an agent that does not start without a key, where nobody is asked."""
+_SHOWN = 300
 
 
-def folder_of(start: SessionStart, verb: str) -> str:
+def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: str) -> tuple[str, ...]:
+    """The user's own command, or the recorded one where it was recorded here. Raises UsageError.
+
+    ``invocation`` is what was asked for, as ``replay run.rw``; for the hint.
+    """
+    if session.is_from_trace:
+        raise _no_wire(session, invocation.partition(" ")[0])
+    if given:
+        return given
+    if not session.is_foreign:
+        return session.start.command
+    recorded = shlex.join(session.start.command)
+    if not recorded:
+        raise UsageError(
+            f"{session.ref} does not say which command to run.", hint=f"rewind {invocation} -- COMMAND"
+        )
+    shown = recorded if len(recorded) <= _SHOWN else f"{recorded[:_SHOWN]}…"
+    raise UsageError(
+        f"{session.ref} came in a file, so its command is shown and not run: {shown}",
+        hint=f"if you trust it, or with a command of your own: rewind {invocation} -- {shown}",
+    )
+
+
+def recorded_folder(start: SessionStart, verb: str) -> str:
     """Where the session was recorded. Raises EnvironmentProblem when that is no more."""
     if not Path(start.cwd).is_dir():
         raise EnvironmentProblem(
@@ -38,52 +58,58 @@ def folder_of(start: SessionStart, verb: str) -> str:
     return start.cwd
 
 
-def request_of(reader: SessionReader, step: Step) -> HttpRequest:
-    """The request as it was recorded."""
-    return HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
+def refuse_traces(recording: Recording, verb: str) -> None:
+    """Raises UsageError for a session whose steps were written down by a program, and never were on a wire."""
+    if recording.is_from_trace:
+        raise _no_wire(recording.session, verb)
 
 
-def recall(reader: SessionReader, ignore: tuple[str, ...]) -> Callable[[Step], Call]:
-    """Recorded steps as calls."""
-
-    def call_of(step: Step) -> Call:
-        return understand(request_of(reader, step), ignore=ignore, index=step.index)
-
-    return call_of
+def command_hint(recording: Recording) -> str | None:
+    """What a hint says behind a command that runs the agent again; ``None`` where nothing can be run again."""
+    if recording.is_from_trace:
+        return None
+    return " -- COMMAND" if recording.session.is_foreign else ""
 
 
-def answers(reader: SessionReader) -> Callable[[Step], HttpResponse | None]:
-    """The recorded answers, with their bytes."""
-
-    def answer_of(step: Step) -> HttpResponse | None:
-        response = step.response
-        if response is None or response.head is None:
-            return None
-        return HttpResponse(
-            head=response.head,
-            body=reader.blob(response.body),
-            chunks=response.chunks,
-            trailers=response.trailers,
-        )
-
-    return answer_of
+def remembered_endpoints(session: Session, *, live: bool) -> dict[str, str]:
+    """``*_BASE_URL`` and the like as they were set; where calls go ``live``, nobody else's."""
+    if not session.is_foreign:
+        return dict(session.start.base_urls)
+    if live:
+        return {}
+    return {
+        name: value
+        for name, value in session.start.base_urls.items()
+        if endpoints_from_environment({name: value})
+    }
 
 
-def warm_up(reader: SessionReader, tape: Tape, listener: socket.socket) -> None:
-    """Until the agent makes its first call, read answers from the disk, so that its calls need not wait for that."""
-    reader.make_ready()
-    size = 0
-    for step in tape.steps():
-        if size > WARM_BYTES or somebody_waits(listener):
-            return
-        if step.response is not None:
-            size += step.response.body_size
-            with contextlib.suppress(DamagedStore):  # told when that step is wanted
-                reader.blob(step.response.body)
+def remembered_key_variables(session: Session) -> tuple[str, ...]:
+    """The names of variables that held credentials."""
+    names = session.start.key_variables
+    if not session.is_foreign:
+        return names
+    return tuple(name for name in names if variable_kind(name) is not None)
 
 
-def begun_again(
-    before: SessionStart, command: tuple[str, ...], redactor: Redactor, *, here: bool, ignore: tuple[str, ...]
+def trusted_start(session: Session) -> SessionStart:
+    """What a run of ours takes over from the session it runs again; a stranger's addresses do not become ours."""
+    return replace(
+        session.start,
+        base_urls=remembered_endpoints(session, live=True),
+        key_variables=remembered_key_variables(session),
+        imported=False,
+    )
+
+
+def rerun_start(
+    before: SessionStart,
+    command: tuple[str, ...],
+    redactor: Redactor,
+    *,
+    clock: Clock,
+    here: bool,
+    ignore: tuple[str, ...],
 ) -> SessionStart:
     """The first line of a session that runs another's command; ``here``: in our folder, not in the recorded one."""
     return replace(
@@ -91,7 +117,7 @@ def begun_again(
         id=SessionId(os.urandom(4).hex()),
         command=redactor.argv(command),
         cwd=str(Path.cwd()) if here else before.cwd,
-        started=SystemClock().now(),
+        started=clock.now(),
         rewind_version=__version__,
         ignore=ignore,
         replay_of=None,
@@ -99,37 +125,24 @@ def begun_again(
     )
 
 
-class SessionRecording:
-    """The run becomes a session of its own: what the tape answered and what went live, together."""
+def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | None:
+    """A sentence on addresses that the file names and a live run does not follow."""
+    if not session.is_foreign:
+        return None
+    others = {name: url for name, url in session.start.base_urls.items() if environ.get(name) != url}
+    if not others:
+        return None
+    told = ", ".join(f"{name}={url}" for name, url in sorted(others.items()))
+    setting = " ".join(f"{name}={shlex.quote(url)}" for name, url in sorted(others.items()))
+    return (
+        f"{session.ref} was recorded with {told}. That is not followed, as calls go live with your key; so steps that "
+        f"went there may miss. If you trust the address, set it yourself: {setting} rewind …"
+    )
 
-    def __init__(
-        self, home: Path, start: SessionStart, redactor: Redactor, *, stdin: bytes | None = None
-    ) -> None:
-        """``stdin`` is what the agent is given to read, where that was recorded."""
-        self.id = start.id
-        self._redactor = redactor
-        self.writer = SessionWriter.create(home, start)
-        self.writer_thread = WriterThread(self.writer)
-        self.outputs = Outputs(self.writer_thread, redactor)
-        if stdin is not None:
-            self.outputs.tee("stdin", stdin)
 
-    def end(self, exit_code: int, remarks: tuple[str, ...]) -> None:
-        self.outputs.finish()
-        ended = SystemClock().now()
-        count = self._redactor.count
-        self.writer_thread.later(
-            lambda: self.writer.end(ended=ended, exit_code=exit_code, redactions=count, remarks=remarks)
-        )
-        self.writer_thread.close()
-
-    def abandon(self) -> None:
-        """The command could not be started: nothing of it stays."""
-        self.writer_thread.close()
-        self.writer.abandon()
-
-    @property
-    def broken(self) -> str | None:
-        """Why the session is not complete."""
-        failure = self.writer_thread.failure
-        return self.writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)
+def _no_wire(session: Session, verb: str) -> UsageError:
+    doing = {"replay": "replayed", "fork": "forked", "bisect": "run again"}.get(verb, "run again")
+    return UsageError(
+        f"{session.ref} is a trace: it tells what was said, not what was on the wire, so it cannot be {doing}.",
+        hint=f"rewind inspect {session.ref}, or rewind messages {session.ref} to go on from any step of it",
+    )

@@ -104,7 +104,40 @@ class Agent(Protocol):
     def wait(self) -> int: ...
 
 
-class SteppedReplay:
+class Unattended:
+    """A replay that runs to its end by itself."""
+
+    held_requests: HeldRequests | None = None
+    stopped: Stopped | None = None
+    """Set before the agent is told to end: what it says from then on does not count."""
+
+    @property
+    def unasked(self) -> int | None:
+        """The step to stop at, where the run never came to it."""
+        return None
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """Steps that should have been played, and were not asked."""
+        return ()
+
+    def input(self, recorded: bytes | None) -> bytes | None:
+        """What the agent is given to read; ``None`` for our own standard input."""
+        return recorded
+
+    def own_group(self, given: bytes | None) -> bool:
+        """Whether the agent gets a process group of its own, so that it can be ended with all it started."""
+        return False
+
+    def through(self, child: Agent) -> int:
+        """The exit code of the agent, once it has ended."""
+        return child.wait()
+
+    def close(self) -> None:
+        """The gateway has ended."""
+
+
+class SteppedReplay(Unattended):
     """One replay from the first request that is held to the end of the agent."""
 
     def __init__(self, stepping: Stepping, tape: Tape, *, clock: Clock, pace: float) -> None:
@@ -115,31 +148,29 @@ class SteppedReplay:
                 self._stop_rule = StepByStep(first)
             case Until(step=last):
                 self._stop_rule = UpTo(tape, last)
-        self.held_requests = HeldRequests(self._stop_rule, put_back=tape.put_back, clock=clock, pace=pace)
-        self.stopped: Stopped | None = None
-        """Set before the agent is told to end: what it says from then on does not count."""
+        self.held_requests: HeldRequests = HeldRequests(
+            self._stop_rule, put_back=tape.put_back, clock=clock, pace=pace
+        )
 
     @property
     def unasked(self) -> int | None:
-        """The step to stop at, where the run never came to it."""
         return None if self._stop_rule.reached else self._stepping.step
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """Steps that should have been played, and were not asked."""
         return self._missing() if self.stopped is not None else ()
 
     def input(self, recorded: bytes | None) -> bytes | None:
-        """What the agent is given to read: a terminal that a person is asked on cannot be the agent's, too."""
+        # A terminal that a person is asked on cannot be the agent's, too.
         shared = isinstance(self._stepping, StepThrough) and stdin_kind() == "tty"
         return b"" if recorded is None and shared else recorded
 
-    def sets_apart(self, given: bytes | None) -> bool:
-        """Whether the agent gets a process group of its own, so that it can be ended with all it started.
-
-        One that reads our terminal cannot: the terminal would stop it.
-        """
+    def own_group(self, given: bytes | None) -> bool:
+        # An agent that reads our terminal cannot have one: the terminal would stop it.
         return given is not None or stdin_kind() != "tty"
+
+    def close(self) -> None:
+        self.held_requests.close()
 
     def through(self, child: Agent) -> int:
         """The exit code of the agent, once it has ended: by itself, or by us."""

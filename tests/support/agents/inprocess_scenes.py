@@ -53,12 +53,14 @@ import requests  # noqa: E402
 import urllib3  # noqa: E402
 
 from rewind.gateway.options import UpstreamOptions  # noqa: E402
+from rewind.inprocess.child_environment import ChildEnvironment, hook_variables  # noqa: E402
 from rewind.inprocess.run import (  # noqa: E402
     InProcessOptions,
     InProcessResult,
     InProcessRun,
     current_run,
 )
+from rewind.inprocess.shared_gateway import shared_gateway  # noqa: E402
 from rewind.store.journal.reader import FolderReader  # noqa: E402
 
 UPSTREAM = UpstreamOptions(
@@ -241,7 +243,6 @@ def nested() -> dict[str, Any]:
 
 def dead_gateway() -> dict[str, Any]:
     """A gateway that died takes nothing along: what is recorded goes on without it, what is replayed is stopped."""
-    from rewind.inprocess.shared_gateway import shared_gateway
 
     ask = lambda: said(httpx.post(URL, json=question("x")).json())  # noqa: E731
     value, recorded = through(recording(), ask)
@@ -278,7 +279,8 @@ def children() -> dict[str, Any]:
     def work() -> str:
         run = current_run()
         assert run is not None
-        env = {**os.environ, **run.child_environment()}
+        environment = ChildEnvironment(shared_gateway(), run.rules)
+        env = {**os.environ, **hook_variables(environment.variables(os.environ))}
         # On the port of the web: the hook leads there by name.
         done = subprocess.run(
             [sys.executable, "-c", code, URL.replace(f":{PORT}", "")],

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rewind.runs.imported_command import (
-    begun_here,
+from rewind.runs.rerun import (
     ignored_endpoints,
     remembered_endpoints,
     remembered_key_variables,
+    trusted_start,
 )
 from rewind.store.library import Library
 from unit.cli.shelf import Rewind, Shelf
@@ -98,7 +98,7 @@ def test_a_strangers_environment_reaches_no_agent(shelf: Shelf, rewind: Rewind, 
     assert remembered_endpoints(stranger, live=False) == {"OPENAI_BASE_URL": "https://evil.example/v1"}
     assert remembered_endpoints(stranger, live=True) == {}
     assert remembered_key_variables(stranger) == ("OPENAI_API_KEY",)
-    ours = begun_here(stranger)
+    ours = trusted_start(stranger)
     assert (ours.base_urls, ours.key_variables, ours.imported) == ({}, ("OPENAI_API_KEY",), False)
     told = ignored_endpoints(stranger, {}) or ""
     assert "may miss" in told

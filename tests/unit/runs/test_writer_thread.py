@@ -7,7 +7,7 @@ from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.outputs import Outputs
+from rewind.runs.harness import Outputs
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library

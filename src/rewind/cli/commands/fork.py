@@ -101,7 +101,7 @@ def command(
     # Lazily: neither help nor a typo should wait for the engine.
     from rewind.edit.grammar import parse_edit
     from rewind.runs.fork.run import ForkOptions, plan_fork
-    from rewind.runs.imported_command import command_to_run
+    from rewind.runs.rerun import command_to_run
 
     options = ForkOptions(
         session=Library(settings.home).find(ref),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rewind.errors import UsageError
-from rewind.model.clock import SystemClock
+from rewind.model.clock import Clock, SystemClock
 from rewind.model.http import HttpRequest
 from rewind.model.step import Step, StepKind
 from rewind.model.usage import Usage
@@ -22,10 +22,11 @@ class Budget:
     under way beside it, may go beyond the limit.
     """
 
-    def __init__(self, limit: float, pricing: Pricing) -> None:
+    def __init__(self, limit: float, pricing: Pricing, clock: Clock | None = None) -> None:
         self.limit = limit
         self.spent = 0.0
         self._pricing = pricing
+        self._clock = clock or SystemClock()
         self._unknown: str | None = None
 
     @property
@@ -55,7 +56,7 @@ class Budget:
         """Whether a call to that model has a price."""
         usage = _READ_ONLY if embeds else _SOME
         found = self._pricing.cost(
-            host=host, target=target, provider=provider, model=model, usage=usage, ts=SystemClock().now()
+            host=host, target=target, provider=provider, model=model, usage=usage, ts=self._clock.now()
         )
         return found is not None
 

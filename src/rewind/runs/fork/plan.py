@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from rewind.edit.grammar import Literal as Written
 from rewind.edit.signing import refuse_signed
 from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
 from rewind.gateway.options import UpstreamOptions
+from rewind.model.clock import Clock, SystemClock
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
 from rewind.model.session import Lineage, Recording, Session, step_in
@@ -23,9 +24,8 @@ from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.inherited_edits import InheritedEdits, inherited
 from rewind.runs.fork.manual_edits import ManualEdit, SentBody
 from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
-from rewind.runs.imported_command import refuse_traces
-from rewind.runs.rerun import answers, request_of
-from rewind.store.journal.reader import SessionReader
+from rewind.runs.recorded_steps import RecordedSteps
+from rewind.runs.rerun import refuse_traces
 from rewind.store.library import Library
 
 
@@ -60,6 +60,7 @@ class ForkOptions:
     """What the agent prints is kept, not shown; and it reads nothing of ours."""
     announce: Callable[[str], None] = lambda _sentence: None
     """Told what a person should know before the agent starts."""
+    clock: Clock = field(default_factory=SystemClock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,22 +133,23 @@ class ForkPlan:
 def plan_fork(options: ForkOptions) -> ForkPlan:
     """Look at it, and run nothing. Raises RewindError where it cannot be done."""
     with Library(options.home).open(options.session) as reader:
-        return planned(options, reader)
+        return planned(options, RecordedSteps(reader))
 
 
 def body_to_edit(options: ForkOptions) -> Any:
     """The body of the step's request as JSON, with the other edits made, for an editor. Raises CannotEdit."""
     with Library(options.home).open(options.session) as reader:
-        plan = planned(options, reader)
+        steps = RecordedSteps(reader)
+        plan = planned(options, steps)
         _check(plan.step, plan.own, by_hand=True)
-        request = request_of(reader, plan.step)
+        request = steps.request(plan.step)
         refuse_signed(request)
         return opened(edited(request, plan.own, names=plan.names)).document
 
 
-def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
+def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
     """The same, for a session that is open already."""
-    recording = reader.recording()
+    recording = steps.recording
     refuse_traces(recording, "fork")
     step = step_in(recording, options.step)
     library = Library(options.home)
@@ -157,28 +159,27 @@ def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
     if options.by_hand is not None:
         options.by_hand.check()
     by_index = {one.index: one for one in recording.steps}
-    legacy = inherited(
+    inheritance = inherited(
         recording,
         step,
         own,
         resolve=lambda edit: _resolved(edit, library),
-        request_at=lambda index: request_of(reader, by_index[index]),
+        request_at=lambda index: steps.request(by_index[index]),
     )
-    request = request_of(reader, step)
-    of_tools = _any(SetToolResult, own, legacy.first, *(one.edits for one in legacy.earlier))
-    names = _tools(recording, reader) if of_tools else {}
+    request = steps.request(step)
+    of_tools = _any(SetToolResult, own, inheritance.first, *(one.edits for one in inheritance.earlier))
+    names = _tools(steps) if of_tools else {}
     _try(request, own, names)
-    as_sent = SentBody(opened(request).document) if legacy.by_hand else None
+    as_sent = SentBody(opened(request).document) if inheritance.by_hand else None
     if as_sent is not None:
-        _check_as_sent(as_sent, recording, legacy.first, library)
+        _check_as_sent(as_sent, recording, inheritance.first, library)
     substituted = _any(SetResponse, own)
-    answer_of = answers(reader)
-    made_up = {index: answer_of(by_index[index]) for index in legacy.made_up}
+    made_up = {index: steps.answer(by_index[index]) for index in inheritance.made_up}
     return ForkPlan(
         recording=recording,
         step=step,
         own=own,
-        inherited=legacy,
+        inherited=inheritance,
         as_sent=as_sent,
         made_up={index: answer for index, answer in made_up.items() if answer is not None},
         names=names,
@@ -188,7 +189,7 @@ def planned(options: ForkOptions, reader: SessionReader) -> ForkPlan:
             key=step.request.agents_key,
             edits=tuple(edit.written for edit in own),
             by_hand=options.by_hand is not None,
-            earlier=legacy.kept,
+            earlier=inheritance.kept,
             sample=options.sample,
             probe=options.probe,
         ),
@@ -205,8 +206,9 @@ def _resolved(edit: Edit, library: Library) -> Edit:
 
     def look_up(ref: str, index: int) -> tuple[HttpRequest, HttpResponse | None]:
         with library.open(library.find(ref)) as other:
-            step = step_in(other.recording(), index)
-            return request_of(other, step), answers(other)(step)
+            steps = RecordedSteps(other)
+            step = step_in(steps.recording, index)
+            return steps.request(step), steps.answer(step)
 
     return resolve(edit, look_up)
 
@@ -245,7 +247,8 @@ def _check_as_sent(as_sent: SentBody, recording: Recording, first: Sequence[Edit
     if not origin.by_hand or not holds_placeholder(as_sent.document):
         return
     with suppress(SessionNotFound, DamagedStore), library.open(library.find(origin.session)) as before:
-        request = request_of(before, step_in(before.recording(), origin.step))
+        steps = RecordedSteps(before)
+        request = steps.request(step_in(steps.recording, origin.step))
         as_sent.check(edited(request, first))
 
 
@@ -266,14 +269,13 @@ def _any(kind: type, *groups: Sequence[Edit]) -> bool:
     return any(isinstance(edit, kind) for edits in groups for edit in edits)
 
 
-def _tools(recording: Recording, reader: SessionReader) -> dict[str, str]:
+def _tools(steps: RecordedSteps) -> dict[str, str]:
     """The tools that were asked for, by the ids of the calls."""
-    answer_of = answers(reader)
     found: dict[str, str] = {}
-    for step in recording.steps:
-        response = answer_of(step) if step.request.kind is StepKind.LLM_CALL else None
+    for step in steps.recording.steps:
+        response = steps.answer(step) if step.request.kind is StepKind.LLM_CALL else None
         if response is not None:
-            request = request_of(reader, step)
+            request = steps.request(step)
             uses = identify(request.head).answered(request, response).tool_uses
             found |= {use.id: use.name for use in uses if use.id}
     return found

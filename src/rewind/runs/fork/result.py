@@ -40,10 +40,6 @@ class ForkResult:
     broken: str | None
     """Why the new session is not complete."""
 
-    @property
-    def answer_step(self) -> int | None:
-        return None if self.answer is None else self.answer.index
-
 
 def best_answer(askings: Sequence[Step]) -> Step | None:
     """The first that is good, else the last."""

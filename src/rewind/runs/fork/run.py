@@ -6,35 +6,36 @@ What the run becomes is a session of its own, which says where it comes from; it
 import os
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 
-from rewind.errors import CommandNotFound, EnvironmentProblem
-from rewind.gateway.authority import Authority
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
-from rewind.model.clock import SystemClock
 from rewind.model.http import HttpRequest
 from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Step
 from rewind.playback.fork_policy import ForkAt
-from rewind.playback.tape import Tape
-from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment, hosts_from_environment
+from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets, credential_variables
-from rewind.runs.agent_environment import agent_environment
-from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.child import Child, check_command
 from rewind.runs.fork.edits import ForkEdits
 from rewind.runs.fork.plan import ForkOptions, ForkPlan, plan_fork, planned
 from rewind.runs.fork.result import ForkResult, best_answer, spent_on, why_unasked
-from rewind.runs.gateway_thread import BackgroundGateway
-from rewind.runs.imported_command import begun_here, command_to_run, ignored_endpoints, remembered_endpoints
+from rewind.runs.harness import AgentCommand, SessionRecording, base_urls, behind_gateway, host_rules
 from rewind.runs.junction import Junction
-from rewind.runs.provenance import Provenance
-from rewind.runs.rerun import DUMMY_KEY, SessionRecording, answers, begun_again, folder_of, recall, warm_up
-from rewind.store.journal.reader import SessionReader
+from rewind.runs.recorded_steps import RecordedSteps
+from rewind.runs.rerun import (
+    DUMMY_KEY,
+    command_to_run,
+    ignored_endpoints,
+    recorded_folder,
+    remembered_endpoints,
+    rerun_start,
+    trusted_start,
+)
+from rewind.runs.tally import Tally
 from rewind.store.library import Library
 from rewind.store.replays import note_replay
 
@@ -49,27 +50,27 @@ def fork(options: ForkOptions) -> ForkResult:
     session, start = options.session, options.session.start
     command = command_to_run(session, options.command, f"fork {session.ref}:{options.step}")
     environ = {**remembered_endpoints(session, live=True), **os.environ}
-    cwd = None if options.command else folder_of(start, f"fork {start.id}:{options.step}")
+    cwd = None if options.command else recorded_folder(start, f"fork {start.id}:{options.step}")
     check_command(command, environ, cwd)
     options.upstream.check(os.environ)
     with Library(options.home).open(options.session) as reader:
-        plan = planned(options, reader)
+        steps = RecordedSteps(reader, options.ignore)
+        plan = planned(options, steps)
         if options.budget is not None:
             options.budget.check_models(plan.models())
-        run = _Run(options, plan, reader, environ)
-        return run.through(command, cwd)
+        return _ForkRun(options, plan, steps, environ).through(command, cwd, reader.output("stdin"))
 
 
-class _Run:
+class _ForkRun:
     """One run, from the first line of its session to the last."""
 
     def __init__(
-        self, options: ForkOptions, plan: ForkPlan, reader: SessionReader, environ: Mapping[str, str]
+        self, options: ForkOptions, plan: ForkPlan, steps: RecordedSteps, environ: Mapping[str, str]
     ) -> None:
         self._options = options
         self._plan = plan
-        self._reader = reader
-        self._editing = ForkEdits(
+        self._steps = steps
+        self._edits = ForkEdits(
             plan.own,
             by_hand=options.by_hand,
             first=plan.inherited.first,
@@ -81,127 +82,102 @@ class _Run:
         )
         self._environ = {**self._dummies(), **environ}
         self._redactor = Redactor(Secrets.from_environment(self._environ))
-        call_of = recall(reader, options.ignore)
-        other_rules = plan.recording.session.start.ignore != options.ignore
-        self._tape = Tape(
-            plan.recording.steps,
-            (lambda step: call_of(step).key) if other_rules else None,
-            unanswered_from=plan.step.index,
-        )
+        self._tape = steps.tape(unanswered_from=plan.step.index)
         self._policy = ForkAt(
             self._tape,
-            call_of,
-            self._editing,
+            steps.call,
+            self._edits,
             session=options.session.ref,
             at=plan.step.index,
             on_miss_live=options.on_miss == "live",
             allow_drift=options.allow_drift,
         )
-        self._call_of = call_of
         self._enough = threading.Event()
-        self._told: list[Step] = []
+        self._asked: list[Step] = []
+        """The steps of the new session that asked the world, and those that were put in."""
 
-    def through(self, command: tuple[str, ...], cwd: str | None) -> ForkResult:
-        options, redactor = self._options, self._redactor
-        stdin = self._reader.output("stdin")
+    def through(self, command: tuple[str, ...], cwd: str | None, stdin: bytes | None) -> ForkResult:
+        options = self._options
         if stdin is None and options.quiet:
             stdin = b""
         for sentence in self._warnings():
             options.announce(sentence)
         start = self._start(command)
-        rules = HostRules((*LLM_HOSTS, *start.hosts), start.all_hosts)
-        authority = Authority.create(rules)
-        with closing(listen(options.port)) as listener, ExitStack() as files:
-            kept = SessionRecording(options.home, start, redactor, stdin=stdin)
-            try:
-                variables = files.enter_context(
-                    agent_environment(
-                        options.home,
-                        start.id,
-                        self._environ,
-                        port=listener.getsockname()[1],
-                        authority=authority,
-                        rules=rules,
-                    )
-                )
-                child = Child(
-                    command,
-                    variables,
-                    kept.outputs.tee,
-                    stdin=stdin,
-                    cwd=cwd,
-                    shown=not options.quiet,
-                    own_group=options.stop_after,
-                )
-            except (CommandNotFound, EnvironmentProblem):
-                kept.abandon()
-                raise
-            threading.Thread(target=self._end_it, args=(child,), daemon=True).start()
-            warm_up(self._reader, self._tape, listener)
-            junction = self._junction(kept, rules)
-            gateway = BackgroundGateway(listener, junction, authority, Dialer(options.upstream, os.environ))
-            gateway.start()
-            bypass_watch = BypassWatch(child.pid)
-            provenance = Provenance(
-                start.cwd,
-                self._environ,
-                redactor,
-                lambda found: kept.writer_thread.later(lambda: kept.writer.surroundings(found)),
-            )
-            provenance.start()
-            code = child.wait()
+        agent = AgentCommand(
+            command=command,
+            environ=self._environ,
+            cwd=cwd,
+            stdin=stdin,
+            shown=not options.quiet,
+            own_group=options.stop_after,
+        )
+
+        def begin() -> SessionRecording:
+            return SessionRecording(options.home, start, self._redactor, options.clock, stdin=stdin)
+
+        with (
+            closing(listen(options.port)) as listener,
+            behind_gateway(agent, start, options.home, listener, begin) as run,
+        ):
+            recording = run.recording
+            assert recording is not None, "a fork is always recorded"
+            threading.Thread(target=self._end_it, args=(run.child,), daemon=True).start()
+            self._steps.warm_up(self._tape, listener)
+            junction = self._junction(recording)
+            run.serve(junction, Dialer(options.upstream, os.environ), provenance=recording)
+            code = run.child.wait()
             ended_by_us = self._enough.is_set()
             self._enough.set()
-            gateway.stop()
-            provenance.stop()
-        for program, address in bypass_watch.stop():
-            junction.remark(program, f"connected to {address} without passing through Rewind: not recorded")
         stopped = self._policy.over if ended_by_us else junction.tally.halted
         if stopped is not None:
             junction.remark("this run", f"was stopped: {stopped}")
-        kept.end(code, junction.tally.remarks)
-        return self._result(kept, junction, start, code, stopped)
+        recording.end(code, junction.tally)
+        return self._result(recording, junction.tally, code, stopped)
 
     def _start(self, command: tuple[str, ...]) -> SessionStart:
         """The first line of the new session."""
         options, environ, redactor = self._options, self._environ, self._redactor
-        before = begun_here(options.session)
-        again = begun_again(
-            before, command, redactor, here=options.command is not None, ignore=options.ignore
+        before = trusted_start(options.session)
+        again = rerun_start(
+            before,
+            command,
+            redactor,
+            clock=options.clock,
+            here=options.command is not None,
+            ignore=options.ignore,
         )
-        named = {name: redactor.text(value) for name, value in environ.items() if _is_base_url(name, value)}
         lineage = self._plan.lineage
         return replace(
             again,
             name=options.name,
             key_variables=tuple(sorted({*before.key_variables, *credential_variables(environ)})),
-            base_urls={**before.base_urls, **named},
+            base_urls={**before.base_urls, **base_urls(environ, redactor)},
             hosts=tuple(dict.fromkeys((*before.hosts, *hosts_from_environment(environ)))),
             forked_from=replace(lineage, edits=tuple(map(redactor.text, lineage.edits))),
         )
 
-    def _junction(self, kept: SessionRecording, rules: HostRules) -> Junction:
+    def _junction(self, recording: SessionRecording) -> Junction:
         return Junction(
             policy=self._policy,
-            rules=rules,
+            rules=host_rules(recording.start),
             redactor=self._redactor,
-            clock=SystemClock(),
+            clock=self._options.clock,
             online=True,
-            writer_thread=kept.writer_thread,
-            answer_of=answers(self._reader),
-            recall=self._call_of,
+            writer_thread=recording.writer_thread,
+            answer_of=self._steps.answer,
+            recall=self._steps.call,
             watch=self._watch,
             ignore=self._options.ignore,
         )
 
     def _dummies(self) -> dict[str, str]:
         """Keys for an agent that would not start without; where calls go live, a wrong key is worse than none."""
-        start = begun_here(self._options.session)
-        nobody_is_asked = self._options.stop_after and self._editing.substitutes
+        start = trusted_start(self._options.session)
+        nobody_is_asked = self._options.stop_after and self._edits.substitutes
         return dict.fromkeys(start.key_variables, DUMMY_KEY) if nobody_is_asked else {}
 
     def _warnings(self) -> list[str]:
-        start = begun_here(self._options.session)
+        start = trusted_start(self._options.session)
         missing = [name for name in start.key_variables if name not in self._environ]
         sentences = []
         if missing:
@@ -226,7 +202,7 @@ class _Run:
             self._options.budget.check(request)
 
     def _watch(self, step: Step) -> None:
-        self._told.append(step)
+        self._asked.append(step)
         good = not step.outcome.failed
         self._policy.ended(step.index, good=good)
         if self._options.budget is not None:
@@ -242,35 +218,31 @@ class _Run:
     # ── when it is over ──────────────────────────────────────────────────────────────────────────────────────
 
     def _result(
-        self, kept: SessionRecording, junction: Junction, start: SessionStart, code: int, stopped: str | None
+        self, recording: SessionRecording, tally: Tally, code: int, stopped: str | None
     ) -> ForkResult:
-        tally = junction.tally
+        now, start = self._options.clock.now(), recording.start
         note_replay(
             self._options.home,
-            ts=SystemClock().now(),
+            ts=now,
             session=SessionId(self._plan.session),
             steps=(step.index for step in tally.served),
         )
         assert start.forked_from is not None, "a fork knows where it comes from"
-        live = tuple(step for step in self._told if step.response is not None and step.response.tape is None)
+        live = tuple(step for step in self._asked if step.response is not None and step.response.tape is None)
         return ForkResult(
-            session_id=kept.id,
+            session_id=start.id,
             lineage=start.forked_from,
             reused=tuple(tally.served),
             drifted=tuple(self._policy.drifted),
             live=live,
-            answer=best_answer([step for step in self._told if step.index in self._policy.askings]),
+            answer=best_answer([step for step in self._asked if step.index in self._policy.askings]),
             exit_code=code,
             misses=tuple(tally.misses),
             unasked=None if stopped is not None else why_unasked(self._policy, self._plan.step),
             stopped=stopped,
             spent=spent_on(live, self._options.pricing),
             tokens=tally.tokens if tally.tokens_known else None,
-            seconds=SystemClock().now() - start.started,
+            seconds=now - start.started,
             remarks=tally.remarks,
-            broken=kept.broken,
+            broken=recording.broken,
         )
-
-
-def _is_base_url(name: str, value: str) -> bool:
-    return bool(endpoints_from_environment({name: value}))

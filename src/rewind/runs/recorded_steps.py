@@ -1,0 +1,60 @@
+"""The steps of an opened session as a run needs them: as calls, as answers, and on a tape."""
+
+import socket
+from contextlib import suppress
+
+from rewind.errors import DamagedStore
+from rewind.gateway.listener import somebody_waits
+from rewind.match.call import Call, understand
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.step import Step
+from rewind.playback.tape import Tape
+from rewind.store.journal.reader import SessionReader
+
+WARM_BYTES = 16 * 1024 * 1024
+"""How many bytes of answers are read before anybody asks for them."""
+
+
+class RecordedSteps:
+    """Reads from disk what is asked for; the reader must stay open."""
+
+    def __init__(self, reader: SessionReader, ignore: tuple[str, ...] = ()) -> None:
+        """``ignore`` are the rules in force now, by which calls are the same."""
+        self._reader = reader
+        self._ignore = ignore
+        self.recording = reader.recording()
+
+    def request(self, step: Step) -> HttpRequest:
+        return HttpRequest(head=step.request.head, body=self._reader.blob(step.request.body))
+
+    def call(self, step: Step) -> Call:
+        return understand(self.request(step), ignore=self._ignore, index=step.index)
+
+    def answer(self, step: Step) -> HttpResponse | None:
+        response = step.response
+        if response is None or response.head is None:
+            return None
+        return HttpResponse(
+            head=response.head,
+            body=self._reader.blob(response.body),
+            chunks=response.chunks,
+            trailers=response.trailers,
+        )
+
+    def tape(self, *, unanswered_from: int | None = None) -> Tape:
+        """All of them, to be played once; see ``Tape``."""
+        other_rules = self.recording.session.start.ignore != self._ignore
+        key_of = (lambda step: self.call(step).key) if other_rules else None
+        return Tape(self.recording.steps, key_of, unanswered_from=unanswered_from)
+
+    def warm_up(self, tape: Tape, listener: socket.socket) -> None:
+        """Until the agent makes its first call, read answers from disk, so that its calls need not wait for that."""
+        self._reader.make_ready()
+        size = 0
+        for step in tape.steps():
+            if size > WARM_BYTES or somebody_waits(listener):
+                return
+            if step.response is not None:
+                size += step.response.body_size
+                with suppress(DamagedStore):  # told when that step is wanted
+                    self._reader.blob(step.response.body)
