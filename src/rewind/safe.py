@@ -5,8 +5,10 @@ show other words than those that are there, and invisible characters carry text 
 the escapes a programmer would write. Nothing is removed, so what is seen is what is there.
 """
 
+import math
 import re
 import unicodedata
+from typing import Any
 
 _HARMFUL = re.compile(
     "["
@@ -20,6 +22,8 @@ _HARMFUL = re.compile(
     "\U000e0000-\U000e0fff"  # tag characters and more variation selectors: hidden text
     "]"
 )
+_DEEPEST_LEVEL = 60
+"""Levels of a recorded value that are shown; what lies deeper is told by an ellipsis."""
 _BREAK = re.compile(r"[ \t]*\n\s*")
 _CLUSTER = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|.", re.DOTALL)
 
@@ -60,3 +64,16 @@ def _escape(found: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plain_json(value: Any, depth: int = 0) -> Any:
+    """A recorded JSON value as JSON can carry it on: numbers beyond it become texts."""
+    if depth > _DEEPEST_LEVEL:
+        return "…"
+    if isinstance(value, dict):
+        return {str(key): plain_json(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(one, depth + 1) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,96 +1,226 @@
-"""Export: a session is taken out of the store to be given away. What is taken along is looked through once more."""
+"""Export: a session becomes a file that can be shared, read in a review, and replayed anywhere.
+
+What is taken along is looked through once more: patterns take texts out of it, and what looks like a secret is told.
+"""
 
 import hashlib
+import re
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
 
-from rewind.errors import SessionNotFound, UsageError
+from rewind.conversation.outline import outline_of
+from rewind.errors import BadCassette, EnvironmentProblem, SessionNotFound, UsageError
+from rewind.formats.har_write import went_over_http, write_har
 from rewind.model.ids import SessionId
-from rewind.model.session import Recording, Session, Status
-from rewind.model.step import Step
+from rewind.model.session import Recording, Session, Status, split_step
+from rewind.model.step import Step, StepKind
+from rewind.pricing.spending import Pricing, cost_of, spending
+from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.removal import Blob, Removed, without
+from rewind.reading.report import RunReport, report_text
 from rewind.redaction.recording_texts import Change, Place, outline_texts, retold
 from rewind.redaction.removal import Removal, compiled
 from rewind.redaction.scan import Finding, Scan
+from rewind.store.cassette.seal import unpacked
+from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.library import Library
+from rewind.text import dollars
 
-Told = Callable[[int, int], None]
-"""Hears how many steps are done, and of how many."""
+PATIENCE_SECONDS = 30.0
+"""How long patterns may take for one step."""
+_LOOKED_THROUGH = "steps looked through"
+_TAIL = 8_000
+"""Bytes of what was printed that a report tells: how it ended is at the end."""
+_NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class StepRange(NamedTuple):
+    """The steps from the first to the last; ``None`` for an open end."""
+
+    first: int | None
+    last: int | None
+
+    @property
+    def written(self) -> str:
+        """``3..5``, ``3..``, ``..5`` or ``3``."""
+        if self.first is not None and self.first == self.last:
+            return str(self.first)
+        return f"{'' if self.first is None else self.first}..{'' if self.last is None else self.last}"
+
+
+class ExportForm(StrEnum):
+    """What kind of file a session becomes."""
+
+    CASSETTE = "cassette"
+    HAR = "har"
+    MARKDOWN = "markdown"
+
+    @property
+    def ending(self) -> str:
+        return {"cassette": ".rw", "har": ".har", "markdown": ".md"}[self.value]
+
+
+def form_named_by(output: str | None) -> ExportForm:
+    """The form that the ending of a file asks for. Raises UsageError."""
+    name = (output or "").lower()
+    if name.endswith(".har"):
+        return ExportForm.HAR
+    if name.endswith((".md", ".markdown")):
+        return ExportForm.MARKDOWN
+    if name in ("", "-") or name.endswith((".rw", ".rw.zst", "/")) or Path(name).is_dir():
+        return ExportForm.CASSETTE
+    raise UsageError(
+        f"{output!r} says by its ending neither .rw nor .rw.zst, .har or .md.",
+        hint=f"-o {output}.rw; --har and --markdown take any name",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
-    """A session ready to be written in any form."""
+class ExportOptions:
+    """What of a session is exported, in which form, and where to."""
 
-    source: Session
-    """As it is in the store."""
-    recording: Recording
-    """What of it is given away."""
-    blob: Blob
-    removed: Removed
-    """What the patterns took out."""
-    findings: tuple[Finding, ...]
-    """What looks like a secret in what is left."""
-    left_out: int = 0
-    """Steps that are not taken along."""
-
-    @property
-    def session(self) -> Session:
-        return self.recording.session
+    form: ExportForm = ExportForm.CASSETTE
+    output: str | None = None
+    """A file or a folder; without, a file in the current folder; ``-`` for the bytes alone, and no file."""
+    steps: StepRange | None = None
+    redact: tuple[str, ...] = ()
+    """Regular expressions: what they match is taken out, everywhere."""
+    strict: bool = False
+    """Where something looks like a secret, write nothing."""
+    force: bool = False
+    """Replace a file that is there already."""
+    prices: Pricing | None = None
+    """For a report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """A cassette, not written yet."""
+    """What became of a session that was exported."""
 
-    data: bytes
-    session_id: SessionId
+    source: Session
+    """As it is in the store."""
+    session: Session
+    """What of it is given away; with an id of its own where that is not all of it."""
+    form: ExportForm
+    data: bytes | None
+    """What the file holds; ``None`` where nothing was written, as it may hold secrets."""
+    file: Path | None
+    """``None`` where no file was written."""
     steps: int
-    recorded_redactions: int
-    """Secrets that were removed before anything of the session was written."""
+    left_out: int
+    """Steps that are not taken along."""
+    without_form: tuple[int, ...]
+    """Steps that the form has no room for: in a HAR, what did not go over HTTP."""
     removed: Removed
+    """What the patterns took out."""
     findings: tuple[Finding, ...]
+    """What looks like a secret in what is left."""
+    damage: tuple[str, ...]
+    replayable: bool
+    """Whether an agent can be answered from it; not from a trace."""
+
+    @property
+    def redactions(self) -> int:
+        """Secrets that were removed while it was recorded."""
+        return self.source.end.redactions if self.source.end is not None else 0
 
 
-def export_cassette(
-    home: Path,
-    ref: str,
-    *,
-    steps: tuple[int | None, int | None] | None = None,
-    redact: tuple[str, ...] = (),
+def export_session(
+    home: Path, ref: str, options: ExportOptions, *, on_progress: OnProgress = ignored
 ) -> Exported:
-    """The session as a cassette, and what was found in it."""
-    # Lazily: who only reads a session needs no writer of cassettes.
-    from rewind.store.cassette.write import write_cassette
-
-    with packed(home, ref, steps=steps, redact=redact) as package:
-        end = package.source.end
-        return Exported(
-            data=write_cassette(package.recording, package.blob),
-            session_id=package.session.id,
-            steps=len(package.recording.steps),
-            recorded_redactions=end.redactions if end is not None else 0,
-            removed=package.removed,
-            findings=package.findings,
+    """Write the session to a file. Raises UsageError, SessionNotFound, DamagedStore, EnvironmentProblem."""
+    name, step = split_step(ref)
+    if step is not None:
+        raise UsageError(
+            f"A session is exported, or a range of its steps ({ref!r}).",
+            hint=f"rewind export {name} --steps {step}",
         )
+    with _time_limit(bool(options.redact)) as restart:
+
+        def step_done(what: str, done: int, total: int) -> None:
+            restart(True)
+            on_progress(what, done, total)
+
+        with _packed(home, name, options, step_done) as package:
+            restart(False)
+            data = path = None
+            if not (options.strict and package.findings):
+                data = _written(package, options, on_progress)
+                if options.output != "-":
+                    path = _target(package, options)
+                    data = _put(path, data, force=options.force)
+            return Exported(
+                source=package.source,
+                session=package.recording.session,
+                form=options.form,
+                data=data,
+                file=path,
+                steps=len(package.recording.steps),
+                left_out=package.left_out,
+                without_form=tuple(_without_form(package, options.form)),
+                removed=package.removed,
+                findings=package.findings,
+                damage=package.recording.damage,
+                replayable=not package.recording.is_from_trace,
+            )
 
 
 @contextmanager
-def packed(
-    home: Path,
-    ref: str,
-    *,
-    steps: tuple[int | None, int | None] | None = None,
-    redact: tuple[str, ...] = (),
-    told: Told = lambda _done, _of: None,
-) -> Iterator[Package]:
-    """The session, less the steps outside ``steps`` and what ``redact`` matches; its bytes can be read meanwhile.
+def _time_limit(guarded: bool) -> Iterator[Callable[[bool], None]]:
+    """Gives something to call when a step is done, and with False when all are.
 
-    Raises UsageError for a pattern or a session that is still being recorded, SessionNotFound, DamagedStore.
+    A pattern such as ``(a+)+b`` may take for ever on one text; Python's matcher lets a signal interrupt it, and
+    signals come to the main thread alone.
     """
-    patterns = compiled(redact)
+    if not guarded or threading.current_thread() is not threading.main_thread():
+        yield lambda _goes_on: None
+        return
+
+    def too_long(_number: int, _frame: FrameType | None) -> None:
+        raise UsageError(
+            f"The patterns of --redact took more than {PATIENCE_SECONDS:g} s for one step. Nothing was written.",
+            hint="a repeat inside a repeat, such as (a+)+, takes for ever on some texts",
+        )
+
+    def restart(goes_on: bool) -> None:
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS if goes_on else 0)
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    timer = signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
+    try:
+        yield restart
+    finally:
+        restart(False)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+
+
+# ── what is given away ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Package:
+    """A session ready to be written in any form, as long as its source is open."""
+
+    source: Session
+    recording: Recording
+    blob: Blob
+    removed: Removed
+    findings: tuple[Finding, ...]
+    left_out: int
+
+
+@contextmanager
+def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgress) -> Iterator[_Package]:
+    """The session, less the steps that are not asked for and what the patterns match."""
+    patterns = compiled(options.redact)
     library = Library(home)
     source = library.find(ref)
     if source.status is Status.RUNNING:
@@ -100,27 +230,30 @@ def packed(
         )
     with library.open(source) as reader:
         whole = reader.recording()
-        recording = whole if steps is None else _only(whole, *steps)
+        recording = whole if options.steps is None else _only(whole, *options.steps)
         recording = replace(recording, session=replace(recording.session, file=None))
         blob: Blob = reader.blob
         removed, before = Removed(), recording
         if patterns:
-            recording, blob, removed = without(recording, blob, Removal(patterns), told)
+            recording, blob, removed = without(
+                recording,
+                blob,
+                Removal(patterns),
+                lambda done, total: on_progress(_LOOKED_THROUGH, done, total),
+            )
         if recording != before or len(recording.steps) < len(whole.steps):
             recording = _under_its_own_id(recording)
-        yield Package(
+        yield _Package(
             source=source,
             recording=recording,
             blob=blob,
             removed=removed,
-            findings=findings_in(recording, blob, told),
+            findings=findings_in(recording, blob, on_progress),
             left_out=len(whole.steps) - len(recording.steps),
         )
 
 
-def findings_in(
-    recording: Recording, blob: Blob, told: Told = lambda _done, _of: None
-) -> tuple[Finding, ...]:
+def findings_in(recording: Recording, blob: Blob, on_progress: OnProgress = ignored) -> tuple[Finding, ...]:
     """What looks like a secret in anything of a recording."""
     scan = Scan()
     start, end = recording.session.start, recording.session.end
@@ -138,7 +271,7 @@ def findings_in(
                 scan.body(blob(printed), (), stream)
     for done, step in enumerate(recording.steps, 1):
         _scan_step(scan, step, blob)
-        told(done, len(recording.steps))
+        on_progress(_LOOKED_THROUGH, done, len(recording.steps))
     return scan.findings
 
 
@@ -187,9 +320,115 @@ def _under_its_own_id(recording: Recording) -> Recording:
     The id is made of all that is left, not of the options: from a pattern's digest the pattern could be guessed.
     """
     session = recording.session
-    told = (replace(session.start, imported=False), session.end, recording.surroundings)
-    digest = hashlib.sha256(repr(told).encode("utf-8", "surrogatepass"))
+    whole = (replace(session.start, imported=False), session.end, recording.surroundings)
+    digest = hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass"))
     for step in recording.steps:
         digest.update(repr(step).encode("utf-8", "surrogatepass"))
     start = replace(session.start, id=SessionId(digest.hexdigest()[:8]))
     return replace(recording, session=replace(session, start=start))
+
+
+# ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without_form(package: _Package, form: ExportForm) -> list[int]:
+    if form is not ExportForm.HAR:
+        return []
+    return [step.index for step in package.recording.steps if not went_over_http(step)]
+
+
+def _written(package: _Package, options: ExportOptions, on_progress: OnProgress) -> bytes:
+    match options.form:
+        case ExportForm.CASSETTE:
+            return write_cassette(package.recording, package.blob)
+        case ExportForm.MARKDOWN:
+            return _report(package, options, on_progress).encode()
+        case ExportForm.HAR:
+            steps = package.recording.steps
+            if steps and len(_without_form(package, options.form)) == len(steps):
+                raise UsageError(
+                    f"No step of {package.source.id} went over HTTP, so an HTTP archive of it would be empty.",
+                    hint=f"rewind export {package.source.ref}, or with --markdown",
+                )
+            return write_har(package.recording, package.blob)
+
+
+def _report(package: _Package, options: ExportOptions, on_progress: OnProgress) -> str:
+    """The run understood and priced."""
+    assert options.prices is not None, "a report tells what a run cost"
+    recording, total = package.recording, len(package.recording.steps)
+    outline = outline_of(
+        recording,
+        lambda step: step.bodies(package.blob),
+        lambda done: on_progress("steps read", done, total),
+    )
+    calls = [call for call in outline.steps if call.kind is StepKind.LLM_CALL]
+    costs = {call.step.index: cost_of(options.prices, call.step, call.reading) for call in calls}
+    spent = spending((call.step, call.reading, costs[call.step.index]) for call in calls)
+    end = recording.session.end
+    streams = () if end is None else (("stderr", end.stderr), ("stdout", end.stdout))
+    printed = [(name, _tail(package.blob(blob))) for name, blob in streams if blob is not None]
+    return report_text(
+        RunReport(
+            recording=recording,
+            outline=outline,
+            cost=dollars(spent.usd, spent.unpriced),
+            costs={index: dollars(cost) for index, cost in costs.items()},
+            redactions=end.redactions if end is not None else 0,
+            printed=[(name, text) for name, text in printed if text.strip()],
+            removed=package.removed,
+            findings=package.findings,
+            left_out=package.left_out,
+            export_command=_cassette_command(package, options),
+            replayable=not recording.is_from_trace,
+        )
+    )
+
+
+def _tail(data: bytes) -> str:
+    cut = "…" if len(data) > _TAIL else ""
+    return cut + data[-_TAIL:].decode("utf-8", "replace")
+
+
+def _cassette_command(package: _Package, options: ExportOptions) -> str:
+    """For a report that others read: it names neither a path of this machine nor a pattern."""
+    source = package.source
+    known = source.id if source.file is None else "FILE"
+    steps = [] if options.steps is None else ["--steps", options.steps.written]
+    return " ".join(["rewind export", known, *steps, *("--redact PATTERN" for _ in options.redact)])
+
+
+def _target(package: _Package, options: ExportOptions) -> Path:
+    """Where it goes. What a session is called is data: of its name only harmless characters become a file's."""
+    output = options.output
+    wanted = Path(output) if output else Path()
+    if output and not (output.endswith("/") or wanted.is_dir()):
+        return wanted
+    session = package.recording.session
+    named = _NOT_IN_FILE_NAMES.sub("-", session.start.name or "").strip(".-")[:80]
+    return wanted / f"{named or session.id}{options.form.ending}"
+
+
+def _put(path: Path, data: bytes, *, force: bool) -> bytes:
+    """Write the file, and give what it holds. Another file of that name is left alone, unless ``force``."""
+    try:
+        if path.exists() and not force and not _holds(path, data):
+            raise UsageError(
+                f"{str(path)!r} is there already, and holds something else.",
+                hint="--force replaces it, -o FILE writes elsewhere",
+            )
+        write_cassette_file(path, data)
+        return path.read_bytes()
+    except OSError as problem:
+        raise EnvironmentProblem(f"{str(path)!r} cannot be written: {problem.strerror}.") from problem
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether the file says the same; packed by another version of the packer, it may say it in other bytes."""
+    there = path.read_bytes()
+    if there == data or not path.name.endswith(".zst"):
+        return there == data
+    try:
+        return unpacked(there) == data
+    except BadCassette:
+        return False

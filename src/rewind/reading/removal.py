@@ -46,22 +46,22 @@ def without(
     recording: Recording,
     blob: Blob,
     removal: Removal,
-    told: Callable[[int, int], None] = lambda _done, _of: None,
+    on_step: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Recording, Blob, Removed]:
     """The recording without what ``removal`` finds, how its bytes are read, and what that was."""
-    return _Rewriting(recording, blob, removal, told).done()
+    return _Rewriting(recording, blob, removal, on_step).done()
 
 
 class _Rewriting:
     def __init__(
-        self, recording: Recording, blob: Blob, removal: Removal, told: Callable[[int, int], None]
+        self, recording: Recording, blob: Blob, removal: Removal, on_step: Callable[[int, int], None]
     ) -> None:
         self._recording = recording
         self._ignore = recording.session.start.ignore
         self._rules_changed = False
         self._old = blob
         self._removal = removal
-        self._told = told
+        self._on_step = on_step
         self._new: dict[BlobId, bytes] = {}
         self._keys: dict[MatchKey, MatchKey] = {}
         self._heard: set[tuple[str, int]] = set()
@@ -98,7 +98,7 @@ class _Rewriting:
             elif changed_step != step and not lost and not self._rules_changed:
                 counts[step.index] = 1  # only what is told of it in short
             steps.append(changed_step)
-            self._told(len(steps), len(self._recording.steps))
+            self._on_step(len(steps), len(self._recording.steps))
         lineage = changed.session.start.forked_from
         start = replace(changed.session.start, forked_from=lineage and self._lineage(lineage))
         changed = replace(changed, session=replace(changed.session, start=start), steps=tuple(steps))
@@ -124,7 +124,7 @@ class _Rewriting:
             if name is not None:
                 self._removal.learn_body(self._old(name), ())
         for step in recording.steps:
-            self._told(0, len(recording.steps))
+            self._on_step(0, len(recording.steps))
             retold(step, self._hear)
             self._removal.learn(step.request.head.url)
             self._removal.learn_body(self._old(step.request.body), step.request.head.headers)
@@ -192,27 +192,27 @@ class _Rewriting:
     def _request(self, request: StepRequest) -> StepRequest:
         before = self._old(request.body)
         body = self._removal.body(before, request.head.headers)
-        told = retold(request, self._scrubbed)
-        head = self._removal.address(told.head)
+        kept = retold(request, self._scrubbed)
+        head = self._removal.address(kept.head)
         if body == before:
-            return replace(told, head=head)
+            return replace(kept, head=head)
         head = replace(head, headers=_counted(head.headers, before, body))
-        return replace(told, head=head, body=self._put(body), body_size=len(body))
+        return replace(kept, head=head, body=self._put(body), body_size=len(body))
 
     def _response(self, response: StepResponse) -> StepResponse:
         if response.head is None:
             return retold(response, self._scrubbed)
         before = self._old(response.body)
         body = self._removal.answer(before, response.head)
-        told = retold(response, self._scrubbed)
-        assert told.head is not None, "a head stays a head"
+        kept = retold(response, self._scrubbed)
+        assert kept.head is not None, "a head stays a head"
         if body == before:
-            return told
+            return kept
         chunks = response.chunks
         if len(body) != len(before):  # compressed anew: the old pieces do not fit it
             chunks = (Chunk(chunks[-1].at, len(body)),) if chunks and body else ()
-        head = replace(told.head, headers=_counted(told.head.headers, before, body))
-        return replace(told, head=head, body=self._put(body), body_size=len(body), chunks=chunks)
+        head = replace(kept.head, headers=_counted(kept.head.headers, before, body))
+        return replace(kept, head=head, body=self._put(body), body_size=len(body), chunks=chunks)
 
     def _understood(self, before: Step, step: Step) -> Step:
         """A changed step, understood anew."""

@@ -1,6 +1,5 @@
 """What a call means → plain JSON: messages, answers, tool calls, and what the model read."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,22 +22,7 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
-
-_DEEPEST = 60
-"""Levels of a recorded value that are shown; what lies deeper is told by an ellipsis."""
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """A recorded JSON value as JSON can carry it on: numbers beyond it become texts."""
-    if depth > _DEEPEST:
-        return "…"
-    if isinstance(value, dict):
-        return {str(key): plain(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one, depth + 1) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+from rewind.safe import plain_json
 
 
 def part(one: Part) -> dict[str, Any]:
@@ -54,7 +38,7 @@ def part(one: Part) -> dict[str, Any]:
                 "type": "tool_use",
                 "id": id,
                 "name": name,
-                "arguments": plain(arguments),
+                "arguments": plain_json(arguments),
                 "hosted": hosted,
             }
         case ToolResult():
@@ -78,7 +62,7 @@ def part(one: Part) -> dict[str, Any]:
         case Vectors(count, dimensions):
             return {"type": "vectors", "count": count, "dimensions": dimensions}
         case Other(kind, value):
-            return {"type": "other", "kind": kind, "value": plain(value)}
+            return {"type": "other", "kind": kind, "value": plain_json(value)}
 
 
 def parts(several: Iterable[Part]) -> list[dict[str, Any]]:
@@ -93,7 +77,7 @@ def tool(one: ToolDefinition) -> dict[str, Any]:
     return {
         "name": one.name,
         "description": one.description,
-        "schema": plain(one.schema),
+        "schema": plain_json(one.schema),
         "hosted": one.hosted,
     }
 
@@ -116,7 +100,7 @@ def asked(one: Asked) -> dict[str, Any]:
         "system": parts(one.system),
         "messages": [message(turn) for turn in one.messages],
         "tools": [tool(definition) for definition in one.tools],
-        "parameters": plain(dict(one.parameters)),
+        "parameters": plain_json(dict(one.parameters)),
         "streamed": one.streamed,
         "continues": one.continues,
         "history": one.history,
@@ -146,7 +130,7 @@ def tool_call(one: ToolCall) -> dict[str, Any]:
         "answered_in": one.answered_in,
         "id": one.use.id,
         "name": one.use.name,
-        "arguments": plain(one.use.arguments),
+        "arguments": plain_json(one.use.arguments),
         "result": None if one.result is None else parts(one.result.parts),
         "failed": None if one.result is None else one.result.failed,
         "ms": one.ms,

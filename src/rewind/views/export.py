@@ -1,47 +1,32 @@
 """What was written to a file, what was taken out of it before, and what was taken in from one → plain JSON."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rewind.redaction.scan import Finding
 
 if TYPE_CHECKING:
+    from rewind.reading.export import Exported
     from rewind.reading.import_ import Imported
-    from rewind.reading.removal import Removed
 
 
-def exported(
-    *,
-    file: str | None,
-    form: str,
-    session: str,
-    source: str,
-    steps: int,
-    left_out: int,
-    without_form: Sequence[int],
-    size: int | None,
-    sha256: str | None,
-    recorded: int,
-    removed: "Removed",
-    findings: Sequence[Finding],
-) -> dict[str, Any]:
-    """A file; or, where ``file`` is ``None``, why none was written: the findings.
-
-    ``without_form`` are steps that the form has no room for: in a HAR, what did not go over HTTP.
-    """
+def exported(export: "Exported") -> dict[str, Any]:
+    """A file; or, where ``file`` is ``None``, why none was written: the findings."""
+    removed, data = export.removed, export.data
     return {
         "schema": "rewind/export@1",
-        "file": file,
-        "format": form,
-        "id": session,
-        "source": source,
-        "steps": steps,
-        "left_out": left_out,
-        "without_form": list(without_form),
-        "bytes": size,
-        "sha256": sha256,
+        "file": None if export.file is None else str(export.file),
+        "format": export.form.value,
+        "id": export.session.id,
+        "source": export.source.id,
+        "steps": export.steps,
+        "left_out": export.left_out,
+        "without_form": list(export.without_form),
+        "bytes": None if data is None else len(data),
+        "sha256": None if data is None else hashlib.sha256(data).hexdigest(),
         "redactions": {
-            "while_recording": recorded,
+            "while_recording": export.redactions,
             "removed": removed.count,
             "by_step": [{"step": step, "count": count} for step, count in sorted(removed.steps.items())],
             "elsewhere": removed.elsewhere,
@@ -50,11 +35,11 @@ def exported(
             "unread": [{"step": step, "why": list(why)} for step, why in sorted(removed.unread.items())],
             "unmatched": list(removed.idle),
         },
-        "findings": [finding(one) for one in findings],
+        "findings": [_finding(finding) for finding in export.findings],
     }
 
 
-def finding(one: Finding) -> dict[str, Any]:
+def _finding(one: Finding) -> dict[str, Any]:
     return {
         "step": one.step,
         "where": one.where,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.reading.export import export_cassette
+from rewind.reading.export import ExportOptions, export_session
 from unit.cli.shelf import Rewind, Shelf
 from unit.cli.talks import begin, refund, use
 
@@ -64,7 +64,8 @@ def test_a_file_that_holds_something_else_is_left_alone(rewind: Rewind, shelf: S
 def test_the_form_follows_the_ending_and_dash_is_stdout(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
     a_run(shelf)
     assert json.loads(rewind("export", "refund", "-o", "-", "--har").data)["log"]["entries"]
-    assert rewind("export", "refund", "-o", "-").data == export_cassette(shelf.home, "refund").data
+    exported = export_session(shelf.home, "refund", ExportOptions(output="-"))
+    assert rewind("export", "refund", "-o", "-").data == exported.data
     assert rewind("export", "refund", "-o", "-", "--markdown").text.startswith(
         "# Session 9b2c0d1e · `refund`\n"
     )
@@ -244,7 +245,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up(
     rewind: Rewind, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(shelf, "9b2c0d1e").says("a" * 64 + "!").hears("No.").end()
-    monkeypatch.setattr("rewind.cli.commands.export.PATIENCE", 0.3)
+    monkeypatch.setattr("rewind.reading.export.PATIENCE_SECONDS", 0.3)
     ran = rewind("export", "9b2c", "--redact", "(a+)+$")
     assert (ran.code, "for one step. Nothing was written." in ran.talk) == (2, True)
     assert not list(tmp_path.glob("*.rw"))

@@ -9,7 +9,7 @@ from rewind.edit.transcript import SHAPES
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step
 from rewind.reading.messages import Conversation, conversation
-from rewind.views.call import plain
+from rewind.safe import plain_json
 
 
 @click.command("messages")
@@ -66,13 +66,13 @@ def command(
                 "thread": found.thread,
                 "api": told.api,
                 "model": told.model,
-                "system": plain(told.system),
-                "messages": plain(told.messages),
+                "system": plain_json(told.system),
+                "messages": plain_json(told.messages),
                 "remarks": list(told.remarks),
             }
         )
     else:
-        print_json(plain(told.messages))
+        print_json(plain_json(told.messages))
         _print_remarks(found)
     return ExitCode.OK
 

@@ -17,7 +17,7 @@ from rewind.match.call import Call
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
 from rewind.model.step import StepKind
-from rewind.safe import safe_line
+from rewind.safe import plain_json, safe_line
 from rewind.text import plural
 from rewind.views import call as understood
 from rewind.views.body import read_body
@@ -104,7 +104,7 @@ def sending_view(session: str, one: Sending) -> dict[str, Any]:
         "url": head.url,
         "bytes": len(one.request.body),
         "model": one.asked.model,
-        "parameters": understood.plain(dict(one.asked.parameters)),
+        "parameters": plain_json(dict(one.asked.parameters)),
         "recorded": step_row(one.recorded.step),
     }
 

@@ -13,10 +13,9 @@ from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
 from rewind.model.step import Ending, StepKind, StepResponse
 from rewind.model.usage import Usage
-from rewind.safe import safe_line
+from rewind.safe import plain_json, safe_line
 from rewind.text import NONE, dollars, number, plural
 from rewind.views.body import events, is_event_stream, read_body
-from rewind.views.call import plain
 
 BINARY_SHOWN = 256
 """Bytes of a binary body that are shown, as hexadecimal digits."""
@@ -69,7 +68,7 @@ def print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None
     print_facts(terminal, facts)
     terminal.line()
     terminal.line(Span("arguments", "bold"))
-    arguments = plain(call.use.arguments)
+    arguments = plain_json(call.use.arguments)
     terminal.line(
         arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
     )
