@@ -12,7 +12,7 @@ import pytest
 from rewind.cli.main import run
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.outcome import Outcome
+from rewind.compare.proof import Outcome
 from rewind.compare.run import Run
 from rewind.demo.provider import DemoProvider
 from rewind.errors import ExitCode

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rewind.compare.run import Run
+from rewind.conversation.outline import Talk, talk_of
 from rewind.conversation.sketch import said_of, sketch_of
-from rewind.conversation.talk import Talk, talk_of
 from rewind.conversation.threads import Threads
 from rewind.match.call import understand
 from rewind.model.http import Chunk, HttpRequest, HttpResponse

@@ -24,8 +24,8 @@ from rewind.compare.delta import (
     text_differences,
     tool_differences,
 )
-from rewind.compare.noise import values
 from rewind.compare.run import Move, Run
+from rewind.compare.texts import values
 from rewind.compare.turn import history_differences, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of

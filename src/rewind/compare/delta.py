@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from rewind.compare.noise import Noise, only_noise
+from rewind.compare.texts import Noise, only_noise
 from rewind.conversation.context import Fate, MessagePlace, parts_text, tool_text
 from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences

@@ -12,8 +12,8 @@ from rewind.compare.align import Row, align
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.comparison import Comparison, status_of
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.noise import folded
 from rewind.compare.run import Move, Run
+from rewind.compare.texts import folded
 from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text, tool_text
 from rewind.conversation.message_digest import written

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rewind.compare.noise import folded
+from rewind.compare.texts import folded
 from rewind.conversation.context import parts_text
-from rewind.conversation.outline import outline_of
+from rewind.conversation.outline import Bodies, answered_at, outline_of, reader_of
 from rewind.conversation.retries import retries
 from rewind.conversation.sketch import (
     Sketch,
@@ -16,7 +16,6 @@ from rewind.conversation.sketch import (
     read_sketch,
     sketch_of,
 )
-from rewind.conversation.talk import Bodies, answered_at, reader_of
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message, Role
 from rewind.model.session import Recording

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
-from rewind.compare.noise import only_noise
+from rewind.compare.texts import only_noise
 from rewind.conversation.context import Change, Entry, Fate, MessagePlace, compare, context_of, parts_text
 from rewind.conversation.message_digest import digests
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse

@@ -1,15 +1,72 @@
-"""A call: a request that has been understood, once."""
+"""A call: a request that has been understood, once, with its match key: a short name for what it means.
 
+A match key is ``rw1:`` and the first 32 hexadecimal digits of the SHA-256 of one line of JSON: method, host class,
+path, query and canonical body. Headers are not part of it: they carry credentials, versions and request ids, and what
+matters of them (content type and coding) is already in the canonical body. A changed rule gets a new prefix.
+"""
+
+import hashlib
+import ipaddress
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from rewind.match.canonical import canonical_body, canonical_path, canonical_query
-from rewind.match.fingerprint import match_key
+from rewind.match.canonical import Canonical, canonical_body, canonical_path, canonical_query
 from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey
 from rewind.providers.api import Provider
 from rewind.providers.catalogue import identify
+
+_LOCAL_NAMES = frozenset(
+    {
+        "localhost",
+        "host.docker.internal",
+        "gateway.docker.internal",
+        "host.containers.internal",
+        "kubernetes.docker.internal",
+    }
+)
+_LOCAL_NETWORKS = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        # Written out, as ipaddress's own is_private changes between versions of Python.
+        "0.0.0.0/32",
+        "10.0.0.0/8",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "::/128",
+        "::1/128",
+        "fc00::/7",
+        "fe80::/10",
+    )
+)
+
+
+@lru_cache(maxsize=1024)
+def host_class(host: str) -> str:
+    """The host, or ``local`` for this machine and its private network, whose addresses change from run to run."""
+    name = host.lower().strip("[]").rstrip(".")
+    if name in _LOCAL_NAMES or name.endswith(".localhost"):
+        return "local"
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return name
+    mapped = getattr(address, "ipv4_mapped", None)
+    address = mapped if mapped is not None else address
+    inside = any(address.version == network.version and address in network for network in _LOCAL_NETWORKS)
+    return "local" if inside else str(address)
+
+
+def match_key(*, method: str, host: str, path: str, query: list[list[str]], body: Canonical) -> MatchKey:
+    """The key of a request whose parts are in canonical form."""
+    whole = [method.upper(), host_class(host), path, query, body.form, body.value]
+    line = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return MatchKey("rw1:" + hashlib.sha256(line.encode("ascii")).hexdigest()[:32])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ from heapq import nlargest
 from itertools import islice
 from typing import Any
 
-from rewind.match.call import Call
+from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import FieldDifference, differences
-from rewind.match.fingerprint import host_class
 from rewind.match.miss import MOST_FIELDS, SHOWN_FIELDS, DifferingField, Miss, MissKind
 
 _CONVERSATIONS = ("messages", "input", "contents")

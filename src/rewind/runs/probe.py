@@ -13,11 +13,20 @@ from pathlib import Path
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding
-from rewind.compare.minimise import Hunk, Patchwork, Search, by_sentence, finer, is_reworded, smallest
-from rewind.compare.outcome import Outcome, outcome_of
+from rewind.compare.proof import (
+    Hunk,
+    Outcome,
+    Patchwork,
+    Search,
+    by_sentence,
+    finer,
+    is_reworded,
+    outcome_of,
+    smallest,
+)
 from rewind.compare.remedy import Remedy, remedies
 from rewind.conversation.context import parts_text
-from rewind.conversation.talk import talk_of
+from rewind.conversation.outline import talk_of
 from rewind.edit.edits import Edit, Literal, SetSystem
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.gateway.options import UpstreamOptions

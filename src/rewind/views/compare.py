@@ -9,9 +9,8 @@ from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.divergence import Finding
 from rewind.compare.many import Column, Parting, Shared
-from rewind.compare.minimise import Hunk
-from rewind.compare.move_result import saying_of
-from rewind.compare.phrases import cause_place, cause_title, ruled_out_text, slug
+from rewind.compare.phrases import cause_place, cause_title, ruled_out_text, saying_of, slug
+from rewind.compare.proof import Hunk
 from rewind.compare.run import Move, Run
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session

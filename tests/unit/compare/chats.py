@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewind.compare.run import Run
+from rewind.conversation.outline import talk_of
 from rewind.conversation.sketch import said_of, sketch_of
-from rewind.conversation.talk import talk_of
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.compare.minimise import Hunk, Patchwork, Probe, Search, by_sentence, by_word, finer, smallest
+from rewind.compare.proof import Hunk, Patchwork, Probe, Search, by_sentence, by_word, finer, smallest
 
 
 def answered(search: Search, turns: Callable[[frozenset[int]], bool]) -> tuple[frozenset[int], int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.compare.noise import folded, only_noise, values
+from rewind.compare.texts import folded, only_noise, values
 
 
 @pytest.mark.parametrize(

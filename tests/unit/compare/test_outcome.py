@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.compare.outcome import Outcome, outcome_of
+from rewind.compare.proof import Outcome, outcome_of
 from rewind.model.message import Answered, Text, ToolUse
 
 

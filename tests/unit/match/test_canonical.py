@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import UsageError
-from rewind.match.call import understand
-from rewind.match.fingerprint import host_class
+from rewind.match.call import host_class, understand
 from rewind.wire.encoding import encode
 from support.exchanges import request_of
 

@@ -11,8 +11,7 @@ from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
 from rewind.compare.many import Column, Parting
-from rewind.compare.move_result import Saying, saying_of
-from rewind.compare.phrases import NO_STEP, ruled_out_text, step_label
+from rewind.compare.phrases import NO_STEP, Saying, ruled_out_text, saying_of, step_label
 from rewind.model.surroundings import Surroundings
 from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection
 from rewind.reading.compare import ComparedSession

@@ -12,8 +12,7 @@ from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.move_result import saying_of
-from rewind.compare.phrases import ASPECT_NAMES, step_label
+from rewind.compare.phrases import ASPECT_NAMES, saying_of, step_label
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.conversation.context import Fate, context_of
 from rewind.model.message import Asked

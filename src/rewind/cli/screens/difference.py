@@ -17,7 +17,7 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
 from rewind.compare.phrases import cause_place, cause_title
-from rewind.compare.words import Piece, WordFate, word_pieces
+from rewind.compare.texts import Piece, WordFate, word_pieces
 from rewind.conversation.context import Fate
 from rewind.safe import safe_line
 from rewind.text import plural

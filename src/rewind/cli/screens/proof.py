@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from rewind.cli.screens.difference import change_lines
 from rewind.cli.screens.paragraph import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.compare.minimise import Hunk
-from rewind.compare.outcome import Outcome
+from rewind.compare.proof import Hunk, Outcome
 from rewind.text import dollars, plural
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ A call repeats all that had been said. Were each read whole, a trace would take 
 import hashlib
 from dataclasses import dataclass, field, replace
 
-from rewind.conversation.growing_sketch import Growing
-from rewind.conversation.sketch import Sketch, sketch_of
+from rewind.conversation.sketch import Growing, Sketch, sketch_of
 from rewind.conversation.threads import Threads
 from rewind.formats.trace.apis.base import Form, Turn
 from rewind.formats.trace.bodies import Bodies
@@ -29,7 +28,7 @@ _SETTINGS = 32 * 1024 * 1024
 _UNSETTLED = 500_000
 """Results that are gone through again and again, where no answer comes between them."""
 _RULE = "rt1"
-"""Of the keys of calls that are not read whole; see :mod:`rewind.match.fingerprint` for those of all others."""
+"""Of the keys of calls that are not read whole; see :mod:`rewind.match.call` for those of all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

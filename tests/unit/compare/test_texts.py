@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.compare.words import WordFate, word_pieces
+from rewind.compare.texts import WordFate, word_pieces
 
 MARKS = {WordFate.KEPT: "{}", WordFate.GONE: "[-{}-]", WordFate.COME: "{{+{}+}}"}
 TEXTS = st.text(alphabet="ab .,\n1é", max_size=40)

@@ -1,17 +1,26 @@
-"""Which part of a changed text makes the difference? Found by asking, with as few questions as can be.
+"""What proving a cause needs: the smallest part of a changed text that matters, and how an answer comes out.
 
-Delta debugging (Zeller) on the places where two texts differ, sentence by sentence and then word by word. A probe puts
-some of them back to the good text and asks how the run comes out. It is known that all of them together turn the
-outcome. Halving finds a single culprit among forty in six probes: if putting the one half back does not turn it, the
-other half must, and only the last inference is checked. Where that check fails, several places are needed at once, and
-the full algorithm takes over with everything that was learned.
+The smallest part is found with as few questions as possible, by delta debugging (Zeller) on the places where two texts
+differ, sentence by sentence and then word by word. A probe puts some of them back to the good text and asks how the run
+comes out. It is known that all of them together turn the outcome. Halving finds a single culprit among forty in six
+probes: if putting the one half back does not turn it, the other half must, and only the last inference is checked.
+Where that check fails, several places are needed at once, and the full algorithm takes over with what was learned.
+
+How an answer comes out is decided by the first of these in which the good and the bad one differ: whether there was an
+answer at all, the tools that it asks for with their arguments, the tools by name, the words as they are, and at last
+which of the two it shares more words with.
 """
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import StrEnum
 from itertools import pairwise, zip_longest
+
+from rewind.compare.delta import call_text
+from rewind.compare.texts import folded
+from rewind.model.message import Answered
 
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|[.!?]+|\n|$)\s*")
 _WORD = re.compile(r"\s*\S+")
@@ -164,3 +173,59 @@ def _each(good: Sequence[str], bad: Sequence[str]) -> Iterator[Hunk]:
 
 def _whole(good: Sequence[str], bad: Sequence[str]) -> Iterator[Hunk]:
     yield Hunk("".join(good), "".join(bad))
+
+
+# ── how an answer comes out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+_CLEARLY = 0.1
+"""By how much more of its words an answer must be like the one than like the other."""
+_ANY_WORD = re.compile(r"\w+")
+
+
+class Outcome(StrEnum):
+    """Whom an answer takes after."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNCLEAR = "unclear"
+
+
+def outcome_of(answer: Answered | None, good: Answered | None, bad: Answered | None) -> Outcome:
+    """Whom this answer takes after."""
+    for feature in _FEATURES:
+        like_good, like_bad, here = feature(good), feature(bad), feature(answer)
+        if like_good != like_bad and here in (like_good, like_bad):
+            return Outcome.GOOD if here == like_good else Outcome.BAD
+    nearer = _likeness(answer, good) - _likeness(answer, bad)
+    if abs(nearer) < _CLEARLY:
+        return Outcome.UNCLEAR
+    return Outcome.GOOD if nearer > 0 else Outcome.BAD
+
+
+def _answers(answer: Answered | None) -> Hashable:
+    return answer is not None and answer.error is None
+
+
+def _calls(answer: Answered | None) -> Hashable:
+    return () if answer is None else tuple(sorted(folded(call_text(use)) for use in answer.tool_uses))
+
+
+def _tools(answer: Answered | None) -> Hashable:
+    return () if answer is None else tuple(sorted(use.name for use in answer.tool_uses))
+
+
+def _answer_words(answer: Answered | None) -> Hashable:
+    return "" if answer is None else " ".join(folded(answer.text).split())
+
+
+_FEATURES: tuple[Callable[[Answered | None], Hashable], ...] = (_answers, _calls, _tools, _answer_words)
+
+
+def _likeness(one: Answered | None, other: Answered | None) -> float:
+    words = [
+        frozenset(_ANY_WORD.findall(answer.text.lower())) if answer is not None else frozenset()
+        for answer in (one, other)
+    ]
+    either = words[0] | words[1]
+    return len(words[0] & words[1]) / len(either) if either else 1.0
