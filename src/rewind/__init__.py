@@ -9,10 +9,9 @@ if TYPE_CHECKING:
     from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
     from rewind.formats.trace.replay import Replayed
     from rewind.reading.messages import Messages
-    from rewind.sdk.current_session import note
-    from rewind.sdk.run import Run
     from rewind.sdk.session import session
-    from rewind.sdk.tool import tool
+    from rewind.sdk.session_run import Run
+    from rewind.sdk.tool import note, tool
     from rewind.trace.recorder import Trace
 
 __all__ = [
@@ -34,10 +33,10 @@ _LATER = {
     "ReplayMiss": "rewind.errors",
     "ResultLost": "rewind.errors",
     "RewindError": "rewind.errors",
-    "Run": "rewind.sdk.run",
+    "Run": "rewind.sdk.session_run",
     "ToolFailed": "rewind.errors",
     "Trace": "rewind.trace.recorder",
-    "note": "rewind.sdk.current_session",
+    "note": "rewind.sdk.tool",
     "session": "rewind.sdk.session",
     "tool": "rewind.sdk.tool",
 }

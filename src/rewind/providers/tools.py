@@ -3,7 +3,7 @@
 The request is ``CALL tool:NAME`` with the body ``{"arguments": …}``, the answer 200 with ``{"result": …}`` or 500
 with ``{"error": "…"}``. So a tool's step is stored, matched, replayed and shown like any other. ``types`` beside the
 arguments tells apart what is the same JSON; what else stands in an answer (``types``, ``exception``) is for whoever
-gives the result back, see ``rewind/sdk/answers.py``.
+gives the result back, see ``rewind/sdk/tool_calls.py``.
 """
 
 import json

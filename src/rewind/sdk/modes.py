@@ -43,7 +43,7 @@ def mode_from(given: str | None, environ: Mapping[str, str] | None = None) -> Mo
     )
 
 
-def check(asked: Mapping[str, Any]) -> None:
+def check_arguments(asked: Mapping[str, Any]) -> None:
     """Raises UsageError for arguments that cannot be meant: when the program is loaded, not when it runs."""
     if asked["mode"] is not None:
         mode_from(asked["mode"])

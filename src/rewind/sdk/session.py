@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewind.sdk.modes import check, usage_error
-from rewind.sdk.wrapping import wrapped
+from rewind.sdk.decorators import wrapped
+from rewind.sdk.modes import check_arguments, usage_error
 
 TYPE_CHECKING = False  # typing's own would have to be imported, and a program that carries this pays for it
 if TYPE_CHECKING:
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeVar, overload
 
     from rewind.sdk.modes import Mode, OnMiss, PathLike
-    from rewind.sdk.run import Run
-    from rewind.sdk.session_run import Conduct
+    from rewind.sdk.session_run import Run, SessionRun
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,22 +21,22 @@ class SessionMaker:
     """What ``rewind.session(…)`` gives: a decorator, and a context manager for one ``with`` at a time."""
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
-        check(asked)
+        check_arguments(asked)
         self._asked = asked
-        self._entered: tuple[Conduct, object] | None = None
+        self._entered: tuple[SessionRun, object] | None = None
 
     def __call__(self, function: Function) -> Function:
         """The function, each call of it a session; without a name of its own the session has the function's."""
         named = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
         asked = self._asked if self._asked["name"] is not None else {**self._asked, "name": named}
-        made: Function = wrapped(function, lambda: _conduct(asked))
+        made: Function = wrapped(function, lambda: _session_run(asked))
         return made
 
     def __enter__(self) -> Run:
-        conduct = self._fresh()
-        conduct.begin()
-        self._entered = conduct, conduct.bind()
-        return conduct.run
+        running = self._fresh()
+        running.begin()
+        self._entered = running, running.bind()
+        return running.run
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -45,38 +44,36 @@ class SessionMaker:
         self._leave().end(error)
 
     async def __aenter__(self) -> Run:
-        conduct = self._fresh()
-        await conduct.begin_async()
-        self._entered = conduct, conduct.bind()
-        return conduct.run
+        running = self._fresh()
+        await running.begin_async()
+        self._entered = running, running.bind()
+        return running.run
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._leave().end_async(error)
 
-    def _fresh(self) -> Conduct:
+    def _fresh(self) -> SessionRun:
         if self._entered is not None:
             raise usage_error(
                 "This session is open already: one object, one `with` at a time.",
                 hint="Write rewind.session(…) in the `with` itself.",
             )
-        return _conduct(self._asked)
+        return _session_run(self._asked)
 
-    def _leave(self) -> Conduct:
+    def _leave(self) -> SessionRun:
         assert self._entered is not None, "left after it was entered"
-        conduct, token = self._entered
+        running, token = self._entered
         self._entered = None
-        conduct.unbind(token)
-        return conduct
+        running.unbind(token)
+        return running
 
 
-def _conduct(asked: Mapping[str, Any]) -> Conduct:
-    # Lazily: at the first call, not when the program is loaded.
-    from rewind.sdk.plan import Plan
-    from rewind.sdk.session_run import Conduct
+def _session_run(asked: Mapping[str, Any]) -> SessionRun:
+    from rewind.sdk.session_run import SessionRun  # lazily: at the first call, not when the program is loaded
 
-    return Conduct(Plan(**asked))
+    return SessionRun(asked)
 
 
 if TYPE_CHECKING:
@@ -136,26 +133,10 @@ def session(
     ``report`` them in ``misses``.
     The others are those of ``rewind record`` and ``rewind replay``, and add to the project's settings as there.
     """
+    asked = dict(locals())  # every argument by its name
     if not (name is None or isinstance(name, str) or callable(name)):
         raise usage_error(f"The name of a session is a text, not {name!r}.")
-    maker = SessionMaker(
-        {
-            "name": name if isinstance(name, str) else None,
-            "mode": mode,
-            "of": of,
-            "cassette": cassette,
-            "tools": tools,
-            "on_miss": on_miss,
-            "allow_drift": allow_drift,
-            "home": home,
-            "tags": tags or {},
-            "hosts": hosts,
-            "all_hosts": all_hosts,
-            "live_hosts": live_hosts,
-            "ignore": ignore,
-            "connect_to": connect_to,
-            "upstream_ca": upstream_ca,
-            "upstream_proxy": upstream_proxy,
-        }
-    )
-    return maker if name is None or isinstance(name, str) else maker(name)
+    asked["tags"] = tags or {}
+    if name is None or isinstance(name, str):
+        return SessionMaker(asked)
+    return SessionMaker({**asked, "name": None})(name)

@@ -1,30 +1,67 @@
-"""A session from its beginning to its end, around whatever runs in it."""
+"""One session from its beginning to its end, around whatever runs in it."""
 
 import contextlib
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewind.errors import ReplayMiss, RewindError, UsageError
-from rewind.sdk.plan import Plan
-from rewind.sdk.run import Run
+from rewind.sdk.modes import mode_from
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from rewind.inprocess.run import InProcessResult, InProcessRun
+    from rewind.model.step import Step
+    from rewind.runs.tally import MissNote
+    from rewind.sdk.modes import Mode
+    from rewind.sdk.session_plan import SessionPlan
     from rewind.store.journal.reader import SessionReader
 
 T = TypeVar("T")
 
 
-class Conduct:
-    """Begins, binds and ends one session."""
+class Run:
+    """One session, from its beginning to its end."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self.run = Run(plan.name, plan.settled_mode())
+    def __init__(self, name: str | None, mode: "Mode") -> None:
+        self.name = name
+        self.mode = mode
+        self.result: InProcessResult | None = None
+        """How it went; there once the session has ended, and ``None`` where nothing was recorded or replayed."""
+        self.unrecorded: str | None = None
+        """Why nothing is kept of this run, where something should be: the program runs all the same."""
+        self._engine: InProcessRun | None = None
+        self._answering: str | None = None
+
+    @property
+    def id(self) -> str | None:
+        """Of the session that this run writes, or in a replay of the one that answers."""
+        written = None if self._engine is None else self._engine.session_id
+        return written or self._answering
+
+    @property
+    def steps(self) -> "tuple[Step, ...]":
+        """What was asked and answered so far, in the order in which it was asked."""
+        return () if self._engine is None else self._engine.steps_so_far()
+
+    @property
+    def misses(self) -> "tuple[MissNote, ...]":
+        """What the recording could not answer; there once the session has ended."""
+        return () if self.result is None else self.result.misses
+
+    def __repr__(self) -> str:
+        return f"<rewind session {self.name or ''} {self.id or '-'} ({self.mode})>"
+
+
+class SessionRun:
+    """Begins, binds and ends one session. ``asked`` are the arguments of ``rewind.session``."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        self._asked = asked
+        self.run = Run(asked["name"], mode_from(asked["mode"]))
+        self._plan: SessionPlan | None = None
         self._engine: InProcessRun | None = None
         self._tape: SessionReader | None = None
         self._home = Path()
@@ -39,22 +76,20 @@ class Conduct:
             return
         try:
             self._begin()
-        except UsageError:
+        except BaseException as problem:
             self._close_tape()
-            raise  # the program, or its settings, ask for what cannot be meant
-        except Exception as problem:
-            self._close_tape()
-            if not self._records:
+            # A usage error: the program, or its settings, ask for what cannot be meant.
+            if not self._records or isinstance(problem, UsageError) or not isinstance(problem, Exception):
                 raise
-            self.run.unrecorded = _said(problem)
+            self.run.unrecorded = _reason(problem)
             _warn_once(f"Not recording: {self.run.unrecorded}")
-        except BaseException:
-            self._close_tape()
-            raise
 
     def _begin(self) -> None:
+        # Lazily: a program that carries the decorator switched off never loads the engine.
         from rewind.inprocess.run import InProcessRun
+        from rewind.sdk.session_plan import SessionPlan
 
+        self._plan = SessionPlan(**self._asked)
         options, self._tape = self._plan.engine_options(self.run.mode)
         self._records = self._tape is None
         self._home = options.home
@@ -100,7 +135,7 @@ class Conduct:
             if not self._records and error is None:
                 raise
             # The program has done its work, or has its own to say: that is not for us to replace.
-            self.run.unrecorded = _said(problem)
+            self.run.unrecorded = _reason(problem)
             _warn(f"The recording {engine.session_id} is not complete: {self.run.unrecorded}")
             return None
         finally:
@@ -108,19 +143,20 @@ class Conduct:
         self.run.result = result
         if result.broken is not None:
             _warn(f"The recording {result.session_id} is not complete: {result.broken}")
-        if self._plan.cassette is not None and result.session_id is not None:
+        if self._asked["cassette"] is not None and result.session_id is not None:
             self._write_cassette(result.session_id, error)
         return result
 
     def _finished(self, engine: "InProcessRun", error: BaseException | None) -> "InProcessResult":
         if error is not None and not isinstance(error, GeneratorExit | SystemExit | KeyboardInterrupt):
-            from rewind.sdk.values.failures import written_failure
+            from rewind.sdk.values.failures import serialised_failure
 
-            kept = written_failure(error)
+            kept = serialised_failure(error)
             engine.note(kept["error"], {"exception": kept["exception"]}, error=True)
         return engine.finish(exit_code_of(error))
 
     def _write_cassette(self, session_id: str, error: BaseException | None) -> None:
+        assert self._plan is not None, "it has begun"
         try:
             self._plan.write_cassette(self._home, session_id)
         except RewindError as problem:
@@ -130,7 +166,7 @@ class Conduct:
 
     def _tell(self, result: "InProcessResult | None", error: BaseException | None) -> None:
         """What a replay could not answer is said in any case; where the body failed by itself, as a note to that."""
-        if result is None or self._plan.on_miss != "raise" or not (result.misses or result.blocked):
+        if result is None or self._asked["on_miss"] != "raise" or not (result.misses or result.blocked):
             return
         miss = miss_of(result, self.run)
         if error is None or isinstance(error, GeneratorExit):
@@ -143,14 +179,10 @@ class Conduct:
             tape.__exit__(None, None, None)
 
 
-_warned: set[str] = set()
-
-
+@cache
 def _warn_once(text: str) -> None:
     """A program with a session for every request would say nothing else."""
-    if text not in _warned:
-        _warned.add(text)
-        _warn(text)
+    _warn(text)
 
 
 def _warn(text: str) -> None:
@@ -159,7 +191,7 @@ def _warn(text: str) -> None:
     logging.getLogger("rewind").warning(text)
 
 
-def _said(problem: Exception) -> str:
+def _reason(problem: Exception) -> str:
     if isinstance(problem, RewindError):
         return problem.message
     return f"a bug in Rewind: {type(problem).__name__}: {problem}"
@@ -186,9 +218,7 @@ def miss_of(result: "InProcessResult", run: Run) -> ReplayMiss:
 def exit_code_of(error: BaseException | None) -> int:
     """As the shell would see it, had the body been a program."""
     match error:
-        case None | GeneratorExit():
-            return 0
-        case SystemExit(code=None):
+        case None | GeneratorExit() | SystemExit(code=None):
             return 0
         case SystemExit(code=int(code)):
             return code

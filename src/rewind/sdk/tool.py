@@ -1,25 +1,27 @@
-"""``@rewind.tool``: a function of the agent's own whose calls are steps of the session they happen in.
+"""``@rewind.tool`` and ``rewind.note``: steps that the agent's own code makes in the session it runs in.
 
-Outside a session it simply runs, and next to nothing is loaded.
+Outside a session a tool simply runs, a note does nothing, and next to nothing is loaded.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 
-from rewind.sdk.current import current_run
-from rewind.sdk.wrapping import kind_of, refuse_class
+from rewind.sdk.decorators import async_generator_wrapper, kind_of, refuse_class, undriven
 
 TYPE_CHECKING = False  # typing's own would have to be imported, and a program that carries this pays for it
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Generator
+    from collections.abc import Callable, Collection, Generator
     from typing import Any, TypeVar, overload
 
+    from rewind.inprocess.run import InProcessRun
+    from rewind.sdk.decorators import AsyncDriver
     from rewind.sdk.tool_calls import ToolCalls
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # apart: what is imported, and what is defined
 
     @overload
     def tool(function: Function, /) -> Function: ...
@@ -42,21 +44,53 @@ def tool(
     return lambda function: _wrapped(function, name, ignore)
 
 
+def note(text: str, /, **fields: Any) -> bool:
+    """Keep a note in the current session, with whatever belongs to it; False where no session is being recorded, or
+    it cannot be kept."""
+    run = _current_run()
+    if run is None:
+        return False
+    from rewind.sdk.values.serialise import serialise  # lazily: outside a session nothing is loaded
+
+    try:
+        run.note(text if isinstance(text, str) else str(text), serialise(fields).plain)
+    except Exception as error:  # noqa: BLE001  what is told to a recording never stops the program
+        run.unrecorded("note", f"it was not recorded: {type(error).__name__}")
+        return False
+    return True
+
+
+def _current_run() -> InProcessRun | None:
+    """``None`` outside a session. As long as nobody began one, the engine is not even loaded."""
+    engine = sys.modules.get("rewind.inprocess.run")
+    if engine is None:
+        return None
+    run: InProcessRun | None = engine.current_run()
+    return run
+
+
 def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:
     refuse_class(function)
     if isinstance(function, classmethod | staticmethod):
         return type(function)(_wrapped(function.__func__, name, ignore))
-    named = name or str(getattr(function, "__name__", type(function).__name__))
+    tool_name = name or str(getattr(function, "__name__", type(function).__name__))
 
     @functools.cache
     def calls() -> ToolCalls:
         from rewind.sdk.tool_calls import ToolCalls  # lazily: at the first call in a session
 
-        return ToolCalls(function, named, ignore)
+        return ToolCalls(function, tool_name, ignore)
 
     match kind_of(function):
         case "async generator":
-            return _async_generator(function, calls)
+
+            async def begin(args: Any, kwargs: Any) -> AsyncDriver:
+                run = _current_run()
+                if run is None:
+                    return undriven(function(*args, **kwargs))
+                return calls().async_generator(run, args, kwargs)
+
+            return async_generator_wrapper(function, begin)
         case "generator":
             return _generator(function, calls)
         case "async":
@@ -68,7 +102,7 @@ def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:
 def _plain(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        run = current_run()
+        run = _current_run()
         return function(*args, **kwargs) if run is None else calls().plain(run, args, kwargs)
 
     return call
@@ -77,7 +111,7 @@ def _plain(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
 def _coroutine(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        run = current_run()
+        run = _current_run()
         return await (function(*args, **kwargs) if run is None else calls().coroutine(run, args, kwargs))
 
     return call
@@ -86,33 +120,8 @@ def _coroutine(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> 
 def _generator(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        run = current_run()
+        run = _current_run()
         body = function(*args, **kwargs) if run is None else calls().generator(run, args, kwargs)
         return (yield from body)
-
-    return call
-
-
-def _async_generator(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
-    @functools.wraps(function)
-    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        run = current_run()
-        body = function(*args, **kwargs) if run is None else calls().async_generator(run, args, kwargs)
-        # What ``yield from`` does; async generators have no such thing.
-        move: Callable[..., Any] = body.asend
-        given: Any = None
-        while True:
-            try:
-                item = await move(given)
-            except StopAsyncIteration:
-                return
-            try:
-                given = yield item
-                move = body.asend
-            except GeneratorExit:
-                await body.aclose()
-                raise
-            except BaseException as error:  # noqa: BLE001  the consumer throws it into the body
-                move, given = body.athrow, error
 
     return call

@@ -1,19 +1,44 @@
-"""The calls of one tool inside a session: run and kept, or answered by the recording."""
+"""The calls of one tool inside a session: run and recorded, or answered by the recording.
 
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
-from functools import partial
+A request is ``{"arguments": {…}}``: equal calls are equal bytes, and others are not: a ``Decimal`` is not its text, nor
+a tuple a list. An answer is ``{"result": …}`` or ``{"error": "…", "exception": {…}}``. Beside both stands in ``types``
+what JSON cannot say. The result of a generator are its items, with ``"generator": true``, what it ``returned``, and
+``"closed": true`` where its consumer wanted no more.
+"""
+
+import inspect
+import json
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from rewind.errors import RewindError
-from rewind.sdk.answers import Kept, Recorded, Untold
-from rewind.sdk.arguments import Arguments
-from rewind.sdk.values.objects import Classes, classes_in
+from rewind.errors import ResultLost, RewindError, ToolFailed
+from rewind.inprocess.tool_calls import PlayedTool
+from rewind.sdk.decorators import driven, undriven
+from rewind.sdk.values.failures import restored_failure, serialised_failure
+from rewind.sdk.values.objects import KnownClasses, returned_classes
+from rewind.sdk.values.serialise import (
+    SerialisedValue,
+    ValueLost,
+    as_json,
+    restore,
+    serialise,
+    serialise_checked,
+)
 
 if TYPE_CHECKING:
     from rewind.inprocess.run import InProcessRun
+    from rewind.inprocess.tool_calls import ToolUnderWay
+    from rewind.sdk.decorators import AsyncDriver
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
+_OWNERS = ("self", "cls")
+"""Whoever the tool belongs to is not an argument of it."""
+_CANCELLED = "asyncio.exceptions.CancelledError"
+_PATIENCE = 5.0
+"""Seconds for which a call that was cancelled when it was recorded waits longer than it did then."""
 
 
 class ToolCalls:
@@ -23,12 +48,19 @@ class ToolCalls:
         self._function = function
         self._name = name
         self._ignore = ignore
-        self._arguments: Arguments | None = None
-        self._classes: Classes | None = None
+
+    @cached_property
+    def _arguments(self) -> "ArgumentBinder":
+        return ArgumentBinder(self._function, self._ignore)
+
+    @cached_property
+    def _classes(self) -> KnownClasses:
+        # At the first call every class that an annotation names is there.
+        return returned_classes(self._function)
 
     def plain(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
-        if isinstance(call, Recorded):
+        if isinstance(call, ReplayedCall):
             return call.result()
         try:
             result = self._function(*args, **kwargs)
@@ -40,8 +72,8 @@ class ToolCalls:
 
     async def coroutine(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
-        if isinstance(call, Recorded):
-            await call.wait_for_the_cancelling()
+        if isinstance(call, ReplayedCall):
+            await call.wait_for_cancellation()
             return call.result()
         try:
             result = await self._function(*args, **kwargs)
@@ -53,50 +85,46 @@ class ToolCalls:
 
     def generator(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
         call = self._begin(run, args, kwargs)
-        if isinstance(call, Recorded):
+        if isinstance(call, ReplayedCall):
             yield from call.items()
             return call.result()
+
+        def resume(move: Callable[..., Any], *given: Any) -> Any:
+            item = move(*given)
+            if given:  # not where it is closed
+                call.yielded(item)
+            return item
+
         try:
-            result = yield from _told_of(self._function(*args, **kwargs), call.yielded)
+            result = yield from driven(self._function(*args, **kwargs), resume)
         except BaseException as error:
             call.failed(error)
             raise
         call.returned(result, generator=True)
         return result
 
-    async def async_generator(
-        self, run: "InProcessRun", args: Args, kwargs: Kwargs
-    ) -> AsyncGenerator[Any, Any]:
+    def async_generator(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> "AsyncDriver":
         call = self._begin(run, args, kwargs)
-        if isinstance(call, Recorded):
-            for item in call.items():
-                yield item
-            call.result()
-            return
-        body = self._function(*args, **kwargs)
-        move: Callable[..., Any] = body.asend
-        given: Any = None
-        try:
-            while True:
-                try:
-                    item = await move(given)
-                except StopAsyncIteration:
-                    break
-                call.yielded(item)
-                try:
-                    given = yield item
-                    move = body.asend
-                except GeneratorExit:
-                    await body.aclose()
-                    raise
-                except BaseException as error:  # noqa: BLE001  the consumer throws it into the body
-                    move, given = body.athrow, error
-        except BaseException as error:
-            call.failed(error)
-            raise
-        call.returned(None, generator=True)
+        if isinstance(call, ReplayedCall):
+            return undriven(call.items_async())
 
-    def _begin(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> "Recorded | Kept | Untold":
+        async def resume(move: Callable[..., Any], *given: Any) -> Any:
+            item = await move(*given)
+            if given:
+                call.yielded(item)
+            return item
+
+        async def end(error: BaseException | None) -> None:
+            if error is None:
+                call.returned(None, generator=True)
+            else:
+                call.failed(error)
+
+        return self._function(*args, **kwargs), resume, end
+
+    def _begin(
+        self, run: "InProcessRun", args: Args, kwargs: Kwargs
+    ) -> "ReplayedCall | RecordedToolCall | UnrecordedCall":
         """Raises RewindError where a replay has no answer. A recording that goes wrong leaves the tool alone."""
         try:
             return self._begun(run, args, kwargs)
@@ -106,48 +134,215 @@ class ToolCalls:
             if run.rules.offline:
                 raise  # in a replay, to run the tool instead would be the wrong answer
             self._remark(run, f"a call was not recorded: {type(error).__name__}")
-            return Untold()
+            return UnrecordedCall()
 
-    def _begun(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> "Recorded | Kept | Untold":
-        from rewind.inprocess.tool_calls import PlayedTool
-
-        if self._arguments is None:
-            self._arguments = Arguments(self._function, self._ignore)
-        if self._classes is None:
-            # At the first call every class that an annotation names is there.
-            self._classes = classes_in(self._function)
-        request = self._arguments.request(args, kwargs)
+    def _begun(
+        self, run: "InProcessRun", args: Args, kwargs: Kwargs
+    ) -> "ReplayedCall | RecordedToolCall | UnrecordedCall":
+        request, classes = self._arguments.request(args, kwargs), self._classes
         if request is None:
-            return Untold()  # the function itself will refuse these arguments
-        found = run.tool(self._name, request.body)
-        if isinstance(found, PlayedTool):
-            return Recorded(self._name, self._classes, found)
+            return UnrecordedCall()  # the function itself will refuse these arguments
+        call = run.tool(self._name, request.body)
+        if isinstance(call, PlayedTool):
+            return ReplayedCall(self._name, classes, call)
         for kind in request.vague:
             self._remark(
                 run,
                 f"nothing tells one argument of the class {kind} from another: give it a __repr__, or ignore it",
             )
-        return Kept(self._classes, found, partial(self._remark, run))
+        return RecordedToolCall(classes, call, partial(self._remark, run))
 
     def _remark(self, run: "InProcessRun", why: str) -> None:
         run.unrecorded(f"tool {self._name}", why)
 
 
-def _told_of(body: Generator[Any, Any, Any], told: Callable[[Any], None]) -> Generator[Any, Any, Any]:
-    """``yield from body``, with somebody told of each item."""
-    move: Callable[..., Any] = body.send
-    given: Any = None
-    while True:
+# ── what was asked ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """One call, as it is looked up and kept."""
+
+    body: bytes
+    vague: tuple[str, ...] = ()
+    """The classes of arguments of which only a text is kept that does not tell two of them apart."""
+
+
+class ArgumentBinder:
+    """Names the arguments of one function's calls."""
+
+    def __init__(self, function: Callable[..., Any], ignore: Collection[str]) -> None:
         try:
-            item = move(given)
-        except StopIteration as stop:
-            return stop.value
-        told(item)
+            self._signature: inspect.Signature | None = inspect.signature(function)
+        except Exception:  # noqa: BLE001  some functions written in C have none, and a class may give anything
+            self._signature = None
+        parameters = () if self._signature is None else self._signature.parameters
+        first = next(iter(parameters), None)
+        self._left_out = {*ignore, *((first,) if first in _OWNERS else ())}
+
+    def request(self, args: Args, kwargs: Kwargs) -> ToolRequest | None:
+        """``None`` for a call that the function itself will refuse."""
+        named = self._named(args, kwargs)
+        if named is None:
+            return None
+        written = serialise({name: value for name, value in named.items() if name not in self._left_out})
+        types = {"types": dict(written.types)} if written.types else {}
+        return ToolRequest(body=as_json({"arguments": written.plain, **types}), vague=written.vague)
+
+    def _named(self, args: Args, kwargs: Kwargs) -> dict[str, Any] | None:
+        signature = self._signature
+        if signature is None:
+            return ({"args": list(args)} if args else {}) | dict(kwargs)
         try:
-            given = yield item
-            move = body.send
-        except GeneratorExit:
-            body.close()
-            raise
-        except BaseException as error:  # noqa: BLE001  the consumer throws it into the body
-            move, given = body.throw, error
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        named: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            match signature.parameters[name].kind:
+                case inspect.Parameter.VAR_KEYWORD if not value.keys() & named.keys():
+                    named |= value
+                case inspect.Parameter.VAR_POSITIONAL:
+                    if value:
+                        named[name] = list(value)
+                case _:
+                    named[name] = value
+        return named
+
+
+# ── what was answered ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ReplayedCall:
+    """A call that the recording answers."""
+
+    def __init__(self, name: str, classes: KnownClasses, played: PlayedTool) -> None:
+        self._name = name
+        self._classes = classes
+        self._played = played
+        self._answer = _object(played.body)
+
+    def result(self) -> Any:
+        """What it returned; raises what it raised."""
+        answer = self._answer
+        if "error" in answer:
+            raise restored_failure(self._name, answer)
+        if answer.get("closed"):
+            raise ToolFailed(self._name, "GeneratorExit", "its consumer had wanted no more than these items")
+        if answer.get("generator"):
+            return self._restored(answer.get("returned"), answer.get("returned_types"))
+        return self._restored(answer.get("result"), answer.get("types"))
+
+    def items(self) -> Iterator[Any]:
+        """What it yielded, each read when it is asked for."""
+        given = self._answer.get("yielded" if "error" in self._answer else "result")
+        types = self._answer.get("types")
+        by_item: dict[str, dict[str, str]] = {}
+        for at, form in types.items() if isinstance(types, dict) else ():
+            number, _, rest = at.removeprefix("/").partition("/")
+            by_item.setdefault(number, {})["/" + rest if rest else ""] = form
+        for number, plain in enumerate(given if isinstance(given, list) else ()):
+            yield self._restored(plain, by_item.get(str(number)))
+
+    async def items_async(self) -> AsyncGenerator[Any, Any]:
+        for item in self.items():
+            yield item
+        self.result()
+
+    async def wait_for_cancellation(self) -> None:
+        """A call that its caller had cancelled waits for that again: the same time limit ends it as it did then."""
+        kept = self._answer.get("exception")
+        if isinstance(kept, dict) and kept.get("type") == _CANCELLED:
+            import asyncio
+
+            await asyncio.sleep(self._played.ms / 1000 * 2 + _PATIENCE)
+
+    def _restored(self, plain: Any, types: Any) -> Any:
+        value = SerialisedValue(plain=plain, types=types if isinstance(types, dict) else {})
+        try:
+            return restore(value, self._classes)
+        except ValueLost as why:
+            raise ResultLost(
+                f"The tool {self._name!r} cannot be replayed from step {self._played.step}: {why}.",
+                hint="Name its class in the tool's return annotation and record again, or replay with tools='live'.",
+            ) from None
+
+
+class RecordedToolCall:
+    """A call that runs now, and is recorded."""
+
+    def __init__(self, classes: KnownClasses, call: "ToolUnderWay", remark: Callable[[str], None]) -> None:
+        """``remark`` is told where a replay will not be able to give the result back."""
+        self._classes = classes
+        self._call = call
+        self._remark = remark
+        self._items: list[SerialisedValue] = []
+
+    def yielded(self, item: Any) -> None:
+        """Written at once: whoever gets it may change it."""
+        self._items.append(self._serialised(item))
+
+    def returned(self, result: Any, *, generator: bool = False) -> None:
+        written = self._serialised(result)
+        answer: dict[str, Any] = {"result": written.plain}
+        if generator:
+            answer = self._items_as("result", generator=True)
+            if result is not None:
+                answer["returned"] = written.plain
+        if written.types:
+            answer["returned_types" if generator else "types"] = dict(written.types)
+        self._end(200, answer)
+
+    def failed(self, error: BaseException) -> None:
+        if isinstance(error, GeneratorExit):
+            self._end(200, self._items_as("result", generator=True, closed=True))
+            return
+        answer = serialised_failure(error)
+        if isinstance(error, Exception) and (lost := answer["exception"].get("lost")) is not None:
+            self._remark(f"a replay raises ToolFailed instead of what it raised: {lost}")
+        if self._items:
+            answer |= self._items_as("yielded")
+        self._end(500, answer)
+
+    def _end(self, status: int, answer: Mapping[str, Any]) -> None:
+        """Whatever goes wrong here, the tool has done its work, and its caller hears of that alone."""
+        try:
+            self._call.ended(status, as_json(answer))
+        except Exception as error:  # noqa: BLE001  ours or a stranger's: kept as a call without an answer
+            self._remark(f"its answer was not recorded: {type(error).__name__}")
+            self._call.abandoned(f"the answer could not be written: {type(error).__name__}")
+
+    def _serialised(self, value: Any) -> SerialisedValue:
+        written = serialise_checked(value, self._classes)
+        if written.lost is not None:
+            self._remark(f"a replay cannot give back what it returned: {written.lost}")
+        for plainer in written.plainer:
+            self._remark(f"a replay gives back {plainer}, which is what its annotation promises")
+        return written
+
+    def _items_as(self, key: str, **more: Any) -> dict[str, Any]:
+        types = {
+            f"/{number}{at}": form
+            for number, item in enumerate(self._items)
+            for at, form in item.types.items()
+        }
+        return {key: [item.plain for item in self._items], **more, **({"types": types} if types else {})}
+
+
+class UnrecordedCall:
+    """A call that leaves no trace."""
+
+    def yielded(self, item: Any) -> None: ...
+
+    def returned(self, result: Any, *, generator: bool = False) -> None: ...
+
+    def failed(self, error: BaseException) -> None: ...
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    return answer if isinstance(answer, dict) else {"types": {"": "lost: damaged record"}}

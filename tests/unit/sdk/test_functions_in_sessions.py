@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rewind
-from rewind.sdk.wrapping import kind_of, wrapped
+from rewind.sdk.decorators import kind_of, wrapped
 
 
 @dataclass

@@ -70,7 +70,7 @@ TOLD = [
     "def (count: int) -> typing.AsyncIterator[bytes]",
     "def (order: str) -> float",
     "def (name: str) -> Desk",
-    "rewind.sdk.run.Run",
+    "rewind.sdk.session_run.Run",
     "str | None",
     "int",
     "bool",

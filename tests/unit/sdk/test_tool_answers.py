@@ -8,13 +8,13 @@ import pytest
 
 from rewind.errors import ResultLost, ToolFailed
 from rewind.inprocess.tool_calls import PlayedTool
-from rewind.sdk.answers import Recorded
-from rewind.sdk.values.objects import Classes
+from rewind.sdk.tool_calls import ReplayedCall
+from rewind.sdk.values.objects import KnownClasses
 
 
-def recorded(answer: Any, *, status: int = 200, ms: float = 1.0) -> Recorded:
+def recorded(answer: Any, *, status: int = 200, ms: float = 1.0) -> ReplayedCall:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return Recorded("lookup", Classes(), PlayedTool(status=status, body=body, step=7, ms=ms))
+    return ReplayedCall("lookup", KnownClasses(), PlayedTool(status=status, body=body, step=7, ms=ms))
 
 
 def test_a_plain_result_as_any_tool_may_have_written_it() -> None:
@@ -56,9 +56,9 @@ def test_a_generator_that_failed_gives_its_items_first() -> None:
 
 
 def test_only_a_cancelled_call_waits() -> None:
-    asyncio.run(asyncio.wait_for(recorded({"result": 1}, ms=1e9).wait_for_the_cancelling(), 5))
+    asyncio.run(asyncio.wait_for(recorded({"result": 1}, ms=1e9).wait_for_cancellation(), 5))
     cancelled = {"error": "CancelledError", "exception": {"type": "asyncio.exceptions.CancelledError"}}
-    waiting = recorded(cancelled, status=500).wait_for_the_cancelling()
+    waiting = recorded(cancelled, status=500).wait_for_cancellation()
 
     async def impatient() -> None:
         with pytest.raises(TimeoutError):

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rewind.sdk.arguments import Arguments, Request
+from rewind.sdk.tool_calls import ArgumentBinder, ToolRequest
 
 
 def asked(function: Callable[..., Any], *args: Any, ignore: tuple[str, ...] = (), **kwargs: Any) -> Any:
-    request = Arguments(function, ignore).request(args, kwargs)
+    request = ArgumentBinder(function, ignore).request(args, kwargs)
     return None if request is None else json.loads(request.body)["arguments"]
 
 
@@ -68,7 +68,7 @@ def test_a_call_that_python_will_refuse_is_left_to_python() -> None:
 
 
 def body(*args: Any, function: Callable[..., Any] = search) -> bytes:
-    request = Arguments(function, ()).request(args, {})
+    request = ArgumentBinder(function, ()).request(args, {})
     assert request is not None
     return request.body
 
@@ -111,12 +111,15 @@ def test_different_arguments_are_different_calls(one: Any, other: Any) -> None:
 def test_what_a_keyword_collides_with_is_still_told_apart() -> None:
     def odd(a: int, /, **rest: int) -> None: ...
 
-    bodies = {(Arguments(odd, ()).request((first,), {"a": 2}) or Request(body=b"")).body for first in (1, 5)}
+    bodies = {
+        (ArgumentBinder(odd, ()).request((first,), {"a": 2}) or ToolRequest(body=b"")).body
+        for first in (1, 5)
+    }
     assert len(bodies) == 2
 
 
 def test_objects_whose_text_says_nothing_are_named() -> None:
-    request = Arguments(search, ()).request((object(), [Talkative("a")]), {})
+    request = ArgumentBinder(search, ()).request((object(), [Talkative("a")]), {})
     assert request is not None
     assert request.vague == ("object",)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import RewindError, ToolFailed
-from rewind.sdk.values.failures import failure_again, written_failure
+from rewind.sdk.values.failures import restored_failure, serialised_failure
 
 
 class Missing(LookupError):
@@ -28,7 +28,7 @@ class Shared(Exception):
 
 
 def again(error: BaseException) -> Exception:
-    return failure_again("lookup", json.loads(json.dumps(written_failure(error))))
+    return restored_failure("lookup", json.loads(json.dumps(serialised_failure(error))))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_an_exception_is_raised_again_as_itself(error: Exception) -> None:
 
 
 def test_the_text_that_views_show_names_type_and_message() -> None:
-    assert written_failure(ValueError("not a number"))["error"] == "ValueError: not a number"
-    assert written_failure(ValueError())["error"] == "ValueError"
+    assert serialised_failure(ValueError("not a number"))["error"] == "ValueError: not a number"
+    assert serialised_failure(ValueError())["error"] == "ValueError"
 
 
 def test_notes_stay_with_an_exception() -> None:
@@ -72,11 +72,11 @@ def test_notes_stay_with_an_exception() -> None:
         "os.system",
         "x",
         "",
-        "rewind.sdk.values.failures.Classes",
+        "rewind.sdk.values.failures.KnownClasses",
     ],
 )
 def test_what_is_no_exception_here_is_told_of_but_not_built(name: str) -> None:
-    back = failure_again("lookup", {"error": "x", "exception": {"type": name, "message": "what it said"}})
+    back = restored_failure("lookup", {"error": "x", "exception": {"type": name, "message": "what it said"}})
     assert isinstance(back, ToolFailed)
     assert isinstance(back, RewindError)
     assert (back.tool, back.type_name, back.text) == ("lookup", name, "what it said")
@@ -149,7 +149,7 @@ def with_a_handle() -> Exception:
     ids=["slots", "attribute", "argument", "sealed", "group"],
 )
 def test_an_exception_that_holds_more_than_can_be_kept_is_told_of(error: Exception, why: str) -> None:
-    assert why in written_failure(error)["exception"]["lost"]
+    assert why in serialised_failure(error)["exception"]["lost"]
     back = again(error)
     assert isinstance(back, ToolFailed)
     assert back.type_name.endswith(type(error).__name__)
@@ -167,7 +167,7 @@ def test_nothing_is_imported_because_of_a_recording(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "lazy_module", Lazy("lazy_module"))
     before = set(sys.modules)
     for name in ("lazy_module.Trap", "antigravity.Error", "xmlrpc.client.Fault"):
-        failure_again("lookup", {"exception": {"type": name, "message": "x"}})
+        restored_failure("lookup", {"exception": {"type": name, "message": "x"}})
     assert not asked
     assert set(sys.modules) == before
 
@@ -183,4 +183,4 @@ def test_nothing_is_imported_because_of_a_recording(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_damaged_record_still_raises_something(answer: dict[str, Any]) -> None:
-    assert isinstance(failure_again("lookup", answer), Exception)
+    assert isinstance(restored_failure("lookup", answer), Exception)

@@ -17,9 +17,17 @@ import attrs
 import pydantic
 import pytest
 
-from rewind.sdk.values.checking import same, write_checked
-from rewind.sdk.values.objects import Classes, classes_in
-from rewind.sdk.values.serialise import Lost, Written, as_json, read, text_of, write
+from rewind.sdk.values.objects import KnownClasses, returned_classes
+from rewind.sdk.values.serialise import (
+    SerialisedValue,
+    ValueLost,
+    as_json,
+    restore,
+    same,
+    serialise,
+    serialise_checked,
+    text_of,
+)
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 
@@ -137,15 +145,15 @@ def known_by() -> "Number | Word | Made | Tight | Over | Holds | Slotted | Attrs
 def compared() -> NeverEqual | RaisesWhenCompared: ...
 
 
-KNOWN = classes_in(known_by)
-COMPARED = classes_in(compared)
+KNOWN = returned_classes(known_by)
+COMPARED = returned_classes(compared)
 
 
-def there_and_back(value: Any, known: Classes = KNOWN) -> Any:
-    written = write_checked(value, known)
+def there_and_back(value: Any, known: KnownClasses = KNOWN) -> Any:
+    written = serialise_checked(value, known)
     assert written.lost is None, written.lost
     kept = json.loads(as_json({"result": written.plain, "types": dict(written.types)}))
-    return read(Written(plain=kept["result"], types=kept["types"]), known)
+    return restore(SerialisedValue(plain=kept["result"], types=kept["types"]), known)
 
 
 @pytest.mark.parametrize(
@@ -206,12 +214,14 @@ def slotted() -> Slotted:
     ids=["over a dict", "subclass", "slots", "named tuple", "zone", "text"],
 )
 def test_what_would_come_back_as_something_else_is_lost_when_it_is_written(value: Any, why: str) -> None:
-    assert why in (write_checked(value, KNOWN).lost or "nothing is lost")
+    assert why in (serialise_checked(value, KNOWN).lost or "nothing is lost")
 
 
 def test_a_class_is_asked_whether_its_objects_are_equal() -> None:
-    assert "does not come back equal" in (write_checked([NeverEqual(1)], COMPARED).lost or "")
-    assert "cannot be compared (RuntimeError)" in (write_checked(RaisesWhenCompared(1), COMPARED).lost or "")
+    assert "does not come back equal" in (serialise_checked([NeverEqual(1)], COMPARED).lost or "")
+    assert "cannot be compared (RuntimeError)" in (
+        serialise_checked(RaisesWhenCompared(1), COMPARED).lost or ""
+    )
 
 
 def test_the_check_finds_what_the_rules_do_not_know_of() -> None:
@@ -221,7 +231,7 @@ def test_the_check_finds_what_the_rules_do_not_know_of() -> None:
         return dataclasses.make_dataclass("Twin", [("a", int, value)])
 
     one, other = made(1), made(2)
-    lost = [write_checked(kind(), Classes([one, other])).lost for kind in (one, other)]
+    lost = [serialise_checked(kind(), KnownClasses([one, other])).lost for kind in (one, other)]
     assert sum(why is not None and "does not come back equal" in why for why in lost) == 1
 
 
@@ -250,39 +260,48 @@ def test_what_is_not_the_same(one: Any, other: Any) -> None:
 def test_a_plain_type_that_the_annotation_promises_stands_for_its_subclass_and_that_is_said() -> None:
     def told() -> str | dict[str, int]: ...
 
-    known = classes_in(told)
-    written = write_checked(Text("x"), known)
+    known = returned_classes(told)
+    written = serialise_checked(Text("x"), known)
     assert (written.plain, written.types) == ("x", {})
     assert written.plainer == (f"{__name__}.Text as str",)
     assert there_and_back(Chatty("content"), known) == "content"
-    assert write_checked(Zero(a=1), known).lost is not None, "a dict would raise where this gives 0"
+    assert serialise_checked(Zero(a=1), known).lost is not None, "a dict would raise where this gives 0"
     more = Text("x")
     more.besides = 1  # type: ignore[attr-defined]
-    assert write_checked(more, known).lost is not None
+    assert serialise_checked(more, known).lost is not None
 
 
 @pytest.mark.parametrize(
     ("kept", "why"),
     [
         (
-            Written(plain={"value": 1, "other": 2}, types={"": f"object: {__name__}.Holds"}),
+            SerialisedValue(plain={"value": 1, "other": 2}, types={"": f"object: {__name__}.Holds"}),
             "other fields now",
         ),
-        (Written(plain={}, types={"": f"object: {__name__}.Holds"}), "other fields now"),
-        (Written(plain={"value": 1}, types={"": "object: elsewhere.Holds"}), "does not lead to that class"),
-        (Written(plain={"value": 1}, types={"": "object: __main__.Inner.Holds"}), "does not lead"),
-        (Written(plain="2024-07-01T00:00:00+02:00[Nowhere/Atall]", types={"": "datetime"}), "Nowhere"),
-        (Written(plain="2024-07-01T00:00:00+02:00[../../etc/passwd]", types={"": "datetime"}), "datetime"),
+        (SerialisedValue(plain={}, types={"": f"object: {__name__}.Holds"}), "other fields now"),
         (
-            Written(plain="2024-07-01T00:00:00+07:00[Europe/Berlin]", types={"": "datetime"}),
+            SerialisedValue(plain={"value": 1}, types={"": "object: elsewhere.Holds"}),
+            "does not lead to that class",
+        ),
+        (SerialisedValue(plain={"value": 1}, types={"": "object: __main__.Inner.Holds"}), "does not lead"),
+        (
+            SerialisedValue(plain="2024-07-01T00:00:00+02:00[Nowhere/Atall]", types={"": "datetime"}),
+            "Nowhere",
+        ),
+        (
+            SerialisedValue(plain="2024-07-01T00:00:00+02:00[../../etc/passwd]", types={"": "datetime"}),
+            "datetime",
+        ),
+        (
+            SerialisedValue(plain="2024-07-01T00:00:00+07:00[Europe/Berlin]", types={"": "datetime"}),
             "rules are others",
         ),
     ],
     ids=["more fields", "fewer fields", "module", "inner class", "zone", "path", "rules"],
 )
-def test_a_recording_that_fits_no_more_is_refused(kept: Written, why: str) -> None:
-    with pytest.raises(Lost, match=why):
-        read(kept, KNOWN)
+def test_a_recording_that_fits_no_more_is_refused(kept: SerialisedValue, why: str) -> None:
+    with pytest.raises(ValueLost, match=why):
+        restore(kept, KNOWN)
 
 
 class Lazy:
@@ -319,7 +338,7 @@ class Sullen:
 
 def test_a_field_that_would_be_asked_of_a_database_is_not_asked() -> None:
     Lazy.asked = 0
-    written = write_checked({"row": Row(1, None), "kept": (1,)}, Classes([Row]))
+    written = serialise_checked({"row": Row(1, None), "kept": (1,)}, KnownClasses([Row]))
     assert "worked out when it is asked for" in (written.lost or "")
     assert written.plain["kept"] == [1], "what is beside it is shown"
     assert Lazy.asked <= 1, "by the class's own repr at most"
@@ -337,9 +356,11 @@ def test_a_field_that_would_be_asked_of_a_database_is_not_asked() -> None:
     ],
     ids=["itself", "list", "set", "key", "row", "field"],
 )
-@pytest.mark.parametrize("known", [None, Classes(), Classes([Row, Holds])], ids=["asked", "plain", "known"])
-def test_nothing_that_a_value_does_gets_through(make: Callable[[], Any], known: Classes | None) -> None:
-    assert write(make(), known).lost is not None
+@pytest.mark.parametrize(
+    "known", [None, KnownClasses(), KnownClasses([Row, Holds])], ids=["asked", "plain", "known"]
+)
+def test_nothing_that_a_value_does_gets_through(make: Callable[[], Any], known: KnownClasses | None) -> None:
+    assert serialise(make(), known).lost is not None
 
 
 def test_an_annotation_that_leads_to_itself_ends() -> None:
@@ -354,4 +375,4 @@ def test_an_annotation_that_leads_to_itself_ends() -> None:
     def told() -> None: ...
 
     told.__annotations__["return"] = alias
-    assert dict in classes_in(told)
+    assert dict in returned_classes(told)

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.sdk.values.objects import Classes, classes_in
-from rewind.sdk.values.serialise import Lost, Written, as_json, read, text_of, write
+from rewind.sdk.values.objects import KnownClasses, returned_classes
+from rewind.sdk.values.serialise import SerialisedValue, ValueLost, as_json, restore, serialise, text_of
 
 
 class Colour(enum.Enum):
@@ -80,13 +80,13 @@ class Page(typing.TypedDict):
 def everything() -> "dict[str, Page] | list[Doubled | Point | Rights | Laden] | str": ...
 
 
-KNOWN = classes_in(everything)
+KNOWN = returned_classes(everything)
 
 
-def there_and_back(value: Any, known: Classes = KNOWN) -> Any:
-    written = write(value, known)
+def there_and_back(value: Any, known: KnownClasses = KNOWN) -> Any:
+    written = serialise(value, known)
     kept = json.loads(as_json({"result": written.plain, "types": dict(written.types)}))
-    return read(Written(plain=kept["result"], types=kept["types"]), known)
+    return restore(SerialisedValue(plain=kept["result"], types=kept["types"]), known)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_what_is_json_already_is_kept_as_it_is(value: Any) -> None:
-    assert write(value, Classes()) == Written(plain=value, types={})
+    assert serialise(value, KnownClasses()) == SerialisedValue(plain=value, types={})
 
 
 KEYS = st.text(max_size=3) | st.integers() | st.tuples(st.integers(), st.binary(max_size=3))
@@ -164,7 +164,7 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_any_mixture_of_known_types_comes_back(value: Any) -> None:
-    assert there_and_back(value, Classes()) == value
+    assert there_and_back(value, KnownClasses()) == value
 
 
 def test_a_model_keeps_what_was_set_and_what_is_private() -> None:
@@ -181,7 +181,7 @@ def test_a_model_of_an_sdk_comes_back() -> None:
     def ask() -> ChatCompletionMessage: ...
 
     said = ChatCompletionMessage.model_validate({"role": "assistant", "content": "Hello."})
-    back = there_and_back(said, classes_in(ask))
+    back = there_and_back(said, returned_classes(ask))
     assert back == said
     assert back.to_dict() == {"role": "assistant", "content": "Hello."}
 
@@ -198,16 +198,16 @@ def test_a_model_of_an_sdk_comes_back() -> None:
     ids=["object", "inside", "method", "class", "defaultdict"],
 )
 def test_what_cannot_come_back_is_text_and_a_replay_refuses_it(value: Any, where: str, why: str) -> None:
-    written = write(value, Classes())
+    written = serialise(value, KnownClasses())
     assert written.lost is not None
     assert why in written.lost
     place = f"the result's {where}" if where else "the result"
-    with pytest.raises(Lost, match=f"^{place} is a "):
-        read(written, Classes())
+    with pytest.raises(ValueLost, match=f"^{place} is a "):
+        restore(written, KnownClasses())
 
 
 def test_an_object_that_cannot_come_back_still_shows_its_fields() -> None:
-    assert write(Node("a", [Node("b")]), Classes()).plain == {
+    assert serialise(Node("a", [Node("b")]), KnownClasses()).plain == {
         "name": "a",
         "below": [{"name": "b", "below": None}],
     }
@@ -218,17 +218,17 @@ def test_what_was_put_on_an_object_besides_its_fields_is_not_dropped_in_silence(
     assert laden.length == 3
     assert there_and_back(laden).name == "abc"
     laden.more = 1  # type: ignore[attr-defined]
-    assert "besides its fields (more)" in (write(laden, KNOWN).lost or "")
+    assert "besides its fields (more)" in (serialise(laden, KNOWN).lost or "")
 
 
 def test_a_value_inside_itself_and_one_without_end_are_lost_not_followed() -> None:
     ring: list[Any] = [1]
     ring.append(ring)
-    assert "a part of itself" in (write(ring).lost or "")
+    assert "a part of itself" in (serialise(ring).lost or "")
     deep: list[Any] = []
     for _level in range(5000):
         deep = [deep]
-    assert "too deep" in (write(deep).lost or "")
+    assert "too deep" in (serialise(deep).lost or "")
 
 
 def test_two_places_may_hold_the_same_thing() -> None:
@@ -242,49 +242,49 @@ def test_a_plain_type_in_the_annotation_makes_a_subclass_plain() -> None:
 
     def height() -> float: ...
 
-    assert write(Metres(2.5), classes_in(height)) == Written(plain=2.5, types={})
-    assert write(Metres(2.5), Classes()).lost is not None
+    assert serialise(Metres(2.5), returned_classes(height)) == SerialisedValue(plain=2.5, types={})
+    assert serialise(Metres(2.5), KnownClasses()).lost is not None
 
 
 def test_the_order_of_a_set_is_the_same_in_every_run() -> None:
-    assert write({"b", "a", "c", 2, 10}).plain == write({10, "c", 2, "a", "b"}).plain
+    assert serialise({"b", "a", "c", 2, 10}).plain == serialise({10, "c", 2, "a", "b"}).plain
 
 
 @pytest.mark.parametrize(
     "kept",
     [
-        Written(plain=[1], types={"/4": "tuple"}),
-        Written(plain={"a": 1}, types={"/a/b": "tuple"}),
-        Written(plain="x", types={"": "spaceship"}),
-        Written(plain="x", types={"": "bytes"}),
-        Written(plain="x", types={"": "object: os.system"}),
-        Written(plain={"a": 1}, types={"": "object: subprocess.Popen"}),
-        Written(plain=[1], types={"/x": "tuple"}),
+        SerialisedValue(plain=[1], types={"/4": "tuple"}),
+        SerialisedValue(plain={"a": 1}, types={"/a/b": "tuple"}),
+        SerialisedValue(plain="x", types={"": "spaceship"}),
+        SerialisedValue(plain="x", types={"": "bytes"}),
+        SerialisedValue(plain="x", types={"": "object: os.system"}),
+        SerialisedValue(plain={"a": 1}, types={"": "object: subprocess.Popen"}),
+        SerialisedValue(plain=[1], types={"/x": "tuple"}),
     ],
 )
-def test_a_damaged_or_foreign_record_is_refused(kept: Written) -> None:
-    with pytest.raises(Lost):
-        read(kept, KNOWN)
+def test_a_damaged_or_foreign_record_is_refused(kept: SerialisedValue) -> None:
+    with pytest.raises(ValueLost):
+        restore(kept, KNOWN)
 
 
 def test_an_annotation_that_cannot_be_read_says_so() -> None:
     def lookup() -> "Nowhere": ...  # type: ignore[name-defined]  # noqa: F821
 
-    known = classes_in(lookup)
+    known = returned_classes(lookup)
     assert "Nowhere" in known.trouble
-    assert "Nowhere" in (write(Node("a"), known).lost or "")
+    assert "Nowhere" in (serialise(Node("a"), known).lost or "")
 
 
 def test_annotations_are_followed_through_iterators_and_optionals() -> None:
     def stream() -> Iterator[Node | None]: ...
 
-    assert Node in classes_in(stream)
+    assert Node in returned_classes(stream)
 
 
 def test_a_script_that_becomes_a_module_keeps_its_classes() -> None:
-    written = write(Node("a"), KNOWN)
-    moved = Written(plain=written.plain, types={"": "object: __main__.Node"})
-    assert read(moved, KNOWN) == Node("a")
+    written = serialise(Node("a"), KNOWN)
+    moved = SerialisedValue(plain=written.plain, types={"": "object: __main__.Node"})
+    assert restore(moved, KNOWN) == Node("a")
 
 
 def test_addresses_are_no_part_of_a_text() -> None:

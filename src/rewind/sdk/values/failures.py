@@ -13,34 +13,34 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rewind.errors import ToolFailed
-from rewind.sdk.values.checking import same
-from rewind.sdk.values.objects import Classes, class_name, foreign_base, more_than
-from rewind.sdk.values.serialise import LOST, Lost, Written, as_json, read, write
+from rewind.sdk.values.objects import KnownClasses, attempt, class_name, foreign_base, more_than
+from rewind.sdk.values.serialise import LOST, SerialisedValue, ValueLost, as_json, restore, same, serialise
 
-_NOTHING = Classes()
-_TOLD_APART = "__notes__"
+_NOTHING = KnownClasses()
+_NOTES = "__notes__"
 """An attribute that is kept beside the others."""
 _IN_C = ("name", "path", "name_from", "filename2")
 """What builtin exceptions hold that is neither an argument nor in their ``__dict__``, and can be set."""
 
 
-def written_failure(error: BaseException) -> dict[str, Any]:
+def serialised_failure(error: BaseException) -> dict[str, Any]:
     """The fields of the answer of a tool that failed: the text that views show, and what it takes to raise it.
 
     Raises nothing. ``lost`` says why a replay cannot raise it as itself.
     """
-    name, message = type(error).__name__, _text(error)
-    kept: dict[str, Any] = {"type": _name(type(error)), "message": message}
+    name, message = type(error).__name__, attempt(str, error, "")
+    kept: dict[str, Any] = {"type": attempt(class_name, type(error), name), "message": message}
     try:
         _keep_state(error, kept)
     except Exception as trouble:  # noqa: BLE001  a stranger's exception may do anything
         kept["lost"] = f"{name} cannot be read ({type(trouble).__name__})"
-    if notes := _notes(error):
+    notes: list[str] = attempt(_notes, error, [])
+    if notes:
         kept["notes"] = notes
     return {"error": f"{name}: {message}" if message else name, "exception": kept}
 
 
-def failure_again(tool: str, answer: Mapping[str, Any]) -> Exception:
+def restored_failure(tool: str, answer: Mapping[str, Any]) -> Exception:
     """What a replay raises where the recorded call had raised."""
     kept = answer.get("exception")
     kept = kept if isinstance(kept, dict) else {}
@@ -56,10 +56,10 @@ def failure_again(tool: str, answer: Mapping[str, Any]) -> Exception:
 def _keep_state(error: BaseException, kept: dict[str, Any]) -> None:
     """All that it holds, and whether it can be made of that: which is tried at once."""
     kind = type(error)
-    attributes = {name: value for name, value in vars(error).items() if name != _TOLD_APART}
+    attributes = {name: value for name, value in vars(error).items() if name != _NOTES}
     attributes |= _held_in_c(error)
     for field, value in (("args", _args(error)), ("attributes", attributes)):
-        written = write(value, _NOTHING)
+        written = serialise(value, _NOTHING)
         if written.lost is not None:
             kept["lost"] = f"{kind.__name__} holds more than can be kept ({_place(written)})"
             return
@@ -77,7 +77,7 @@ def _keep_state(error: BaseException, kept: dict[str, Any]) -> None:
             kept["lost"] = f"{kind.__name__} does not come back equal"
 
 
-def _place(written: Written) -> str:
+def _place(written: SerialisedValue) -> str:
     return next(
         f"{at.strip('/') or 'its text'}: {form.removeprefix(LOST)}"
         for at, form in written.types.items()
@@ -86,7 +86,7 @@ def _place(written: Written) -> str:
 
 
 def _state(error: BaseException) -> list[Any]:
-    attributes = {name: value for name, value in vars(error).items() if name != _TOLD_APART}
+    attributes = {name: value for name, value in vars(error).items() if name != _NOTES}
     return [list(error.args), _args(error), attributes, _held_in_c(error)]
 
 
@@ -110,14 +110,14 @@ def _as_itself(name: str, message: str, kept: Mapping[str, Any]) -> Exception | 
         attributes = _read(kept.get("attributes", {}), kept.get("attribute_types"), dict)
         error = _made(kind, args, attributes)
         return error if str(error) == message else None
-    except Exception:  # noqa: BLE001  Lost, or a class of which anything can be expected
+    except Exception:  # noqa: BLE001  ValueLost, or a class of which anything can be expected
         return None
 
 
 def _read(plain: Any, types: Any, kind: type) -> Any:
-    found = read(Written(plain=plain, types=types if isinstance(types, dict) else {}), _NOTHING)
+    found = restore(SerialisedValue(plain=plain, types=types if isinstance(types, dict) else {}), _NOTHING)
     if not isinstance(found, kind):
-        raise Lost("it is damaged")
+        raise ValueLost("it is damaged")
     return found
 
 
@@ -157,21 +157,4 @@ def _args(error: BaseException) -> list[Any]:
 
 
 def _notes(error: BaseException) -> list[str]:
-    try:
-        return [str(note) for note in getattr(error, _TOLD_APART, ())]
-    except Exception:  # noqa: BLE001  a stranger's exception may do anything
-        return []
-
-
-def _name(kind: type) -> str:
-    try:
-        return class_name(kind)
-    except Exception:  # noqa: BLE001  a stranger's class may do anything
-        return kind.__name__
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  a stranger's exception may do anything
-        return ""
+    return [str(note) for note in getattr(error, _NOTES, ())]

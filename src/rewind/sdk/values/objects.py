@@ -6,8 +6,10 @@ Only those can be given back: a recording may be a stranger's file, so it never 
 import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class CannotBuild(Exception):
@@ -23,7 +25,7 @@ def class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-class Classes:
+class KnownClasses:
     """The classes whose objects can be built again, by name."""
 
     def __init__(self, kinds: Iterable[type] = (), trouble: str | None = None) -> None:
@@ -50,22 +52,25 @@ def _moved(name: str, kind: type) -> bool:
     return kind.__module__ == "__main__" and name.endswith("." + kind.__qualname__)
 
 
-def classes_in(function: Any) -> Classes:
+def returned_classes(function: Any) -> KnownClasses:
     """The classes that a function's return annotation leads to, through containers, unions and fields."""
     found: dict[type, None] = {}
     try:
         annotation = typing.get_type_hints(function).get("return")
         _reach(annotation, found, {})
     except Exception as error:  # noqa: BLE001  an annotation may be any expression
-        return Classes(trouble=f"the tool's annotations cannot be read ({_message(error)})")
-    return Classes(found)
+        return KnownClasses(
+            trouble=f"the tool's annotations cannot be read ({attempt(str, error, type(error).__name__)})"
+        )
+    return KnownClasses(found)
 
 
-def _message(error: Exception) -> str:
+def attempt(function: Callable[[Any], T], value: Any, otherwise: T) -> T:
+    """What the function makes of it. A stranger's object may do anything when it is asked for its text, or name."""
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001  a stranger's exception may do anything
-        return type(error).__name__
+        return function(value)
+    except Exception:  # noqa: BLE001
+        return otherwise
 
 
 def _reach(annotation: Any, found: dict[type, None], seen: dict[int, Any]) -> None:

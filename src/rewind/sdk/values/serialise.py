@@ -14,9 +14,10 @@ from typing import Any
 
 from rewind.sdk.values.objects import (
     CannotBuild,
-    Classes,
+    KnownClasses,
     build,
     check_whole,
+    class_fields,
     class_name,
     is_enum,
     is_object,
@@ -24,7 +25,7 @@ from rewind.sdk.values.objects import (
     parts_of,
     unset_in,
 )
-from rewind.sdk.values.standard_types import form_named, form_of
+from rewind.sdk.values.standard_types import in_one_order, standard_type, standard_type_named
 
 LOST = "lost: "
 """How the type of a place begins whose value is kept as text only."""
@@ -50,12 +51,12 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
 """What a value of a subclass holds as one of the plain type, past whatever the subclass says of itself."""
 
 
-class Lost(Exception):
+class ValueLost(Exception):
     """A written value that cannot be given back, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class SerialisedValue:
     """A value as it is kept."""
 
     plain: Any
@@ -73,17 +74,19 @@ class Written:
         return next((_told(at, form) for at, form in self.types.items() if form.startswith(LOST)), None)
 
 
-def write(value: Any, known: Classes | None = None) -> Written:
+def serialise(value: Any, known: KnownClasses | None = None) -> SerialisedValue:
     """The value as it is kept. ``known`` are the classes whose objects can be given back; ``None``: all of them, and
     of a class only its own name counts. Raises nothing: what cannot be read is lost, and named as that."""
     writer = _Writer(known)
     try:
         plain = writer.plain(value)
     except RecursionError:
-        return Written(plain=text_of(value), types={"": LOST + "too deep"})
+        return SerialisedValue(plain=text_of(value), types={"": LOST + "too deep"})
     except Exception as error:  # noqa: BLE001  it is a stranger's
-        return Written(plain="", types={"": f"{LOST}value that cannot be read ({type(error).__name__})"})
-    return Written(
+        return SerialisedValue(
+            plain="", types={"": f"{LOST}value that cannot be read ({type(error).__name__})"}
+        )
+    return SerialisedValue(
         plain=plain,
         types=dict(sorted(writer.types.items())),
         plainer=tuple(writer.plainer),
@@ -96,16 +99,20 @@ def plain_content(value: Any, base: type) -> Any:
     return _PLAIN[base](value)
 
 
-def promised(value: Any, known: Classes | None) -> type | None:
+def promised(value: Any, known: KnownClasses | None) -> type | None:
     """The plain type that stands for this value of a subclass: one that the annotation names, with nothing besides."""
-    base = next((plain for plain in _PLAIN if issubclass(type(value), plain)), None)
+    base = _plain_base(type(value))
     if base is None or known is None:
         return base
     return base if base in known and not more_than(value, ()) and not hasattr(value, "__missing__") else None
 
 
-def read(written: Written, known: Classes) -> Any:
-    """The value again. Raises Lost rather than give something else."""
+def _plain_base(kind: type) -> type | None:
+    return next((plain for plain in _PLAIN if issubclass(kind, plain)), None)
+
+
+def restore(written: SerialisedValue, known: KnownClasses) -> Any:
+    """The value again. Raises ValueLost rather than give something else."""
     # From the inside out: whoever holds a part is still plain JSON when the part is put in its place.
     root = [written.plain]
     for at in sorted(written.types, key=lambda at: at.count("/"), reverse=True):
@@ -148,7 +155,7 @@ def _text(value: Any) -> tuple[str, bool]:
 class _Writer:
     """Takes one value apart, and notes on the way what JSON cannot say."""
 
-    def __init__(self, known: Classes | None) -> None:
+    def __init__(self, known: KnownClasses | None) -> None:
         self.types: dict[str, str] = {}
         self.plainer: dict[str, None] = {}
         self.vague: dict[str, None] = {}
@@ -191,7 +198,7 @@ class _Writer:
             pairs = list(value.items())  # at once: another thread may be writing to it
             if all(type(key) is str for key, _ in pairs):
                 return {key: self._at(_place(key), entry) for key, entry in pairs}
-        if (form := form_of(kind)) is not None:
+        if (form := standard_type(kind)) is not None:
             parts = form.parts(value)
             self._note(form.name)
             return self.plain(parts)
@@ -226,7 +233,7 @@ class _Writer:
     def _as_asked(self, value: Any, kind: type, parts: Any) -> Any:
         """Never given back, only told from others: also by what it holds besides its fields."""
         self._note(_OBJECT + self._name(kind))
-        base = next((plain for plain in _PLAIN if issubclass(kind, plain)), None)
+        base = _plain_base(kind)
         if base is None or is_enum(kind) or base is tuple:
             return self.plain(parts)
         return self.plain({"fields": parts, "content": plain_content(value, base)})
@@ -266,28 +273,28 @@ def _holder(root: list[Any], at: str) -> tuple[Any, Any]:
             place = int(step) if isinstance(holder, list) else step.replace("~1", "/").replace("~0", "~")
         holder[place]
     except (LookupError, TypeError, ValueError):
-        raise Lost(f"{_where(at)} is not there any more") from None
+        raise ValueLost(f"{_where(at)} is not there any more") from None
     return holder, place
 
 
-def _built(at: str, form: str, parts: Any, known: Classes) -> Any:
+def _built(at: str, form: str, parts: Any, known: KnownClasses) -> Any:
     if form.startswith(LOST):
-        raise Lost(_told(at, form))
+        raise ValueLost(_told(at, form))
     try:
         if form.startswith(_OBJECT):
             name, _, unset = form.removeprefix(_OBJECT).partition(_UNSET)
             if (kind := known.of(name)) is None:
-                raise Lost(f"{_where(at)} is a {name}, and {known.trouble}")
+                raise ValueLost(f"{_where(at)} is a {name}, and {known.trouble}")
             return build(kind, parts, unset.split(",") if unset else ())
-        if (found := form_named(form)) is None:
-            raise Lost(f"{_where(at)} is a {form!r}, which this Rewind does not know")
+        if (found := standard_type_named(form)) is None:
+            raise ValueLost(f"{_where(at)} is a {form!r}, which this Rewind does not know")
         return found.build(parts)
-    except Lost:
+    except ValueLost:
         raise
     except CannotBuild as why:
-        raise Lost(f"{_where(at)} is a {why}") from None
+        raise ValueLost(f"{_where(at)} is a {why}") from None
     except Exception as error:
-        raise Lost(f"{_where(at)} cannot be built as {form}: {type(error).__name__}: {error}") from error
+        raise ValueLost(f"{_where(at)} cannot be built as {form}: {type(error).__name__}: {error}") from error
 
 
 def _told(at: str, form: str) -> str:
@@ -296,3 +303,91 @@ def _told(at: str, form: str) -> str:
 
 def _where(at: str) -> str:
     return f"the result's {at}" if at else "the result"
+
+
+# ── what is written is read back at once ─────────────────────────────────────────────────────────────────────
+
+_ASKED = 1_000_000
+"""Bytes of JSON up to which a class is asked whether two objects are equal; its answer may cost anything."""
+_BY_REPR = (float, complex, range, bytearray)
+_IN_ORDER = (list, tuple)
+_PAIRS = ("dict", "OrderedDict", "Counter", "defaultdict")
+
+
+def serialise_checked(value: Any, known: KnownClasses) -> SerialisedValue:
+    """As ``serialise``; what would not come back equal is lost. Raises nothing."""
+    written = serialise(value, known)
+    if written.lost is not None or not (written.types or written.plainer):
+        return written  # what is plain JSON cannot come back as anything else
+    try:
+        kept = as_json(written.plain)
+        back = restore(SerialisedValue(plain=json.loads(kept), types=written.types), known)
+        equal = same(value, back, known, ask=len(kept) <= _ASKED)
+        why = "that does not come back equal"
+    except ValueLost as lost:
+        equal, why = False, f"that cannot be given back ({lost})"
+    except Exception as error:  # noqa: BLE001  a stranger's equality may do anything
+        equal, why = False, f"that cannot be compared ({type(error).__name__})"
+    if equal:
+        return written
+    return SerialisedValue(plain=written.plain, types={"": f"{LOST}{class_name(type(value))} {why}"})
+
+
+def same(value: Any, back: Any, known: KnownClasses, *, ask: bool = True) -> bool:
+    """Whether one can stand for the other. Raises whatever a stranger's ``__eq__`` raises."""
+    comparison = _Comparison(known)
+    if not comparison.same(value, back, ask=ask):
+        return False
+    # What is no number is not equal to itself, so a class that holds one cannot tell.
+    return comparison.not_a_number or not comparison.said_no
+
+
+class _Comparison:
+    def __init__(self, known: KnownClasses) -> None:
+        self._known = known
+        self.not_a_number = False
+        self.said_no = False
+        """A class says that they are not equal."""
+
+    def same(self, value: Any, back: Any, *, ask: bool) -> bool:
+        kind = type(back)
+        if type(value) is not kind:
+            if promised(value, self._known) is not kind:
+                return False
+            self._ask(value, back, ask)
+            value = plain_content(value, kind)
+        if kind in _BY_REPR:
+            self.not_a_number |= back != back
+            return repr(value) == repr(back)
+        if kind in _IN_ORDER:
+            return self._all(value, back, ask)
+        if kind in (set, frozenset):
+            return self._all(in_one_order(value), in_one_order(back), ask)
+        form = standard_type(kind)
+        if form is not None and form.name in _PAIRS:
+            default = getattr(value, "default_factory", None) is getattr(back, "default_factory", None)
+            return default and self._all(list(value.items()), list(back.items()), ask)
+        if form is not None and kind not in (int, bytes):
+            self.not_a_number |= form.name == "Decimal" and back.is_nan()
+            return repr(value) == repr(back)
+        if is_enum(kind):
+            return value is back
+        if class_fields(kind) is not None:
+            return self._objects(value, back, ask)
+        return bool(value == back)
+
+    def _all(self, values: Any, others: Any, ask: bool) -> bool:
+        if len(values) != len(others):
+            return False
+        pairs = zip(values, others, strict=True)
+        return all(self.same(value, back, ask=ask) for value, back in pairs)
+
+    def _objects(self, value: Any, back: Any, ask: bool) -> bool:
+        self._ask(value, back, ask)
+        # Once: asked again for each part, a deep object would be compared over and over.
+        return unset_in(value) == unset_in(back) and self.same(parts_of(value), parts_of(back), ask=False)
+
+    def _ask(self, value: Any, back: Any, ask: bool) -> None:
+        says: Any = type(value).__eq__
+        if ask and says is not object.__eq__ and not value == back:  # noqa: SIM201
+            self.said_no = True

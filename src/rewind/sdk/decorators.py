@@ -1,4 +1,4 @@
-"""A function whose every call is a session: plain, ``async``, generator or async generator, it stays what it is.
+"""Decorated functions stay what they are: plain, ``async``, generator or async generator.
 
 A generator's session is bound only while the generator's own body runs: what its consumer does between two items is
 none of the session's business.
@@ -13,8 +13,15 @@ from rewind.sdk.modes import usage_error
 
 TYPE_CHECKING = False  # typing's own would have to be imported, and a program that carries this pays for it
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
     from typing import Any, Protocol
+
+    AsyncDriver = tuple[
+        AsyncGenerator[Any, Any],
+        Callable[..., Awaitable[Any]],
+        Callable[[BaseException | None], Awaitable[None]],
+    ]
+    """The body of an async generator, what runs each step of it, and what is called when it is over."""
 
     class Scope(Protocol):
         """One session around one call."""
@@ -55,7 +62,13 @@ def wrapped(function: Any, opened: Callable[[], Scope]) -> Any:
         return type(function)(wrapped(function.__func__, opened))
     match kind_of(function):
         case "async generator":
-            return _async_generator(function, opened)
+
+            async def begin(args: Any, kwargs: Any) -> AsyncDriver:
+                body, scope = function(*args, **kwargs), opened()
+                await scope.begin_async()
+                return body, functools.partial(_bound_async, scope), scope.end_async
+
+            return async_generator_wrapper(function, begin)
         case "generator":
             return _generator(function, opened)
         case "async":
@@ -91,14 +104,11 @@ def _plain(function: Callable[..., Any], opened: Callable[[], Scope]) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         scope = opened()
         scope.begin()
-        token = scope.bind()
         try:
-            result = function(*args, **kwargs)
+            result = _bound(scope, functools.partial(function, *args, **kwargs))
         except BaseException as error:
-            scope.unbind(token)
             scope.end(error)
             raise
-        scope.unbind(token)
         if isinstance(result, types.CoroutineType):
             # Some other decorator hid that it is ``async``: the call is over when this has been awaited.
             return _awaited(result, scope)
@@ -109,14 +119,11 @@ def _plain(function: Callable[..., Any], opened: Callable[[], Scope]) -> Any:
 
 
 async def _awaited(rest: Any, scope: Scope) -> Any:
-    token = scope.bind()
     try:
-        result = await rest
+        result = await _bound_async(scope, lambda: rest)
     except BaseException as error:
-        scope.unbind(token)
         await scope.end_async(error)
         raise
-    scope.unbind(token)
     await scope.end_async(None)
     return result
 
@@ -143,7 +150,7 @@ def _generator(function: Callable[..., Any], opened: Callable[[], Scope]) -> Any
         scope = opened()
         scope.begin()
         try:
-            result = yield from _driven(body, scope)
+            result = yield from driven(body, functools.partial(_bound, scope))
         except BaseException as error:
             scope.end(error)
             raise
@@ -153,63 +160,84 @@ def _generator(function: Callable[..., Any], opened: Callable[[], Scope]) -> Any
     return call
 
 
-def _driven(body: Generator[Any, Any, Any], scope: Scope) -> Generator[Any, Any, Any]:
-    """``yield from body``, bound while the body runs."""
+def _bound(scope: Scope, move: Callable[..., Any], *given: Any) -> Any:
+    token = scope.bind()
+    try:
+        return move(*given)
+    finally:
+        scope.unbind(token)
 
-    def moved(move: Callable[..., Any], *given: Any) -> tuple[bool, Any]:
-        token = scope.bind()
+
+async def _bound_async(scope: Scope, move: Callable[..., Any], *given: Any) -> Any:
+    token = scope.bind()
+    try:
+        return await move(*given)
+    finally:
+        scope.unbind(token)
+
+
+# ── generators ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def driven(body: Generator[Any, Any, Any], resume: Callable[..., Any]) -> Generator[Any, Any, Any]:
+    """``yield from body``, each step of it run by ``resume(move, *given)``."""
+    move: Callable[..., Any] = body.send
+    given: Any = None
+    while True:
         try:
-            return True, move(*given)
+            item = resume(move, given)
         except StopIteration as stop:
-            return False, stop.value
-        finally:
-            scope.unbind(token)
-
-    going, item = moved(body.send, None)
-    while going:
+            return stop.value
         try:
-            sent = yield item
+            given = yield item
+            move = body.send
         except GeneratorExit:
-            moved(body.close)
+            resume(body.close)
             raise
         except BaseException as error:  # noqa: BLE001  the consumer throws it into the body
-            going, item = moved(body.throw, error)
-        else:
-            going, item = moved(body.send, sent)
-    return item
+            move, given = body.throw, error
 
 
-def _async_generator(function: Callable[..., Any], opened: Callable[[], Scope]) -> Any:
+def async_generator_wrapper(
+    function: Callable[..., Any], begin: Callable[[Any, Any], Awaitable[AsyncDriver]]
+) -> Any:
+    """The same for async generators, which have no ``yield from``: so it is the decorated function itself."""
+
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        body = function(*args, **kwargs)
-        scope = opened()
-        await scope.begin_async()
-
-        async def moved(move: Callable[..., Any], *given: Any) -> tuple[bool, Any]:
-            token = scope.bind()
-            try:
-                return True, await move(*given)
-            except StopAsyncIteration:
-                return False, None
-            finally:
-                scope.unbind(token)
-
+        body, resume, end = await begin(args, kwargs)
+        move: Callable[..., Any] = body.asend
+        given: Any = None
         try:
-            going, item = await moved(body.asend, None)
-            while going:
+            while True:
                 try:
-                    sent = yield item
+                    item = await resume(move, given)
+                except StopAsyncIteration:
+                    break
+                try:
+                    given = yield item
+                    move = body.asend
                 except GeneratorExit:
-                    await moved(body.aclose)
+                    await resume(body.aclose)
                     raise
                 except BaseException as error:  # noqa: BLE001  the consumer throws it into the body
-                    going, item = await moved(body.athrow, error)
-                else:
-                    going, item = await moved(body.asend, sent)
+                    move, given = body.athrow, error
         except BaseException as error:
-            await scope.end_async(error)
+            await end(error)
             raise
-        await scope.end_async(None)
+        await end(None)
 
     return call
+
+
+def undriven(body: AsyncGenerator[Any, Any]) -> AsyncDriver:
+    """An async generator that nobody looks at."""
+    return body, _step, _nothing
+
+
+async def _step(move: Callable[..., Any], *given: Any) -> Any:
+    return await move(*given)
+
+
+async def _nothing(_error: BaseException | None) -> None:
+    return None

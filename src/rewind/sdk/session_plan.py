@@ -1,6 +1,4 @@
-"""What a session was asked to be, settled when it begins: settings read, the recording that answers found."""
-
-from __future__ import annotations
+"""What a session is asked to be, settled when it begins: settings read, the recording that answers found."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,48 +7,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
-from rewind.sdk.modes import mode_from
+from rewind.gateway.options import UpstreamOptions
+from rewind.inprocess.run import InProcessOptions
+from rewind.model.session import Session
+from rewind.settings import read_settings
+from rewind.store.cassette.write import write_cassette, write_cassette_file
+from rewind.store.journal.reader import SessionReader
+from rewind.store.library import Library
 
 if TYPE_CHECKING:
-    from rewind.inprocess.run import InProcessOptions
-    from rewind.model.session import Session
     from rewind.sdk.modes import Mode, OnMiss, PathLike
-    from rewind.store.journal.reader import SessionReader
-    from rewind.store.library import Library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SessionPlan:
     """The arguments of ``rewind.session``, as they were given and checked."""
 
     name: str | None = None
     mode: str | None = None
-    of: PathLike | None = None
-    home: PathLike | None = None
+    of: "PathLike | None" = None
+    home: "PathLike | None" = None
     tags: Mapping[str, str] = field(default_factory=dict)
     hosts: Sequence[str] = ()
     all_hosts: bool | None = None
     live_hosts: Sequence[str] = ()
     ignore: Sequence[str] = ()
     allow_drift: bool = False
-    on_miss: OnMiss = "raise"
+    on_miss: "OnMiss" = "raise"
     tools: Literal["replay", "live"] = "replay"
-    cassette: PathLike | None = None
+    cassette: "PathLike | None" = None
     connect_to: Sequence[str] = ()
-    upstream_ca: PathLike | None = None
+    upstream_ca: "PathLike | None" = None
     upstream_proxy: str | None = None
 
-    def settled_mode(self) -> Mode:
-        return mode_from(self.mode)
-
-    def engine_options(self, mode: Mode) -> tuple[InProcessOptions, SessionReader | None]:
+    def engine_options(self, mode: "Mode") -> tuple[InProcessOptions, SessionReader | None]:
         """What the engine is to do, and the recording that answers. Raises RewindError."""
-        # Lazily: a program that carries the decorator switched off never loads the engine.
-        from rewind.gateway.options import UpstreamOptions
-        from rewind.inprocess.run import InProcessOptions
-        from rewind.settings import read_settings
-        from rewind.store.library import Library
-
         settings = read_settings(
             {
                 "home": _text(self.home),
@@ -86,9 +77,6 @@ class Plan:
 
     def write_cassette(self, home: Path, session_id: str) -> None:
         """The session that has just ended, as the file that was asked for. Raises RewindError."""
-        from rewind.store.cassette.write import write_cassette, write_cassette_file
-        from rewind.store.library import Library
-
         library = Library(home)
         with library.open(library.find(session_id)) as reader:
             data = write_cassette(reader.recording(), reader.blob)
@@ -102,7 +90,7 @@ class Plan:
                 hint=f"rewind export {session_id} --output FILE.rw",
             ) from problem
 
-    def _recorded(self, library: Library, mode: Mode) -> Session | None:
+    def _recorded(self, library: Library, mode: "Mode") -> Session | None:
         """The recording that answers; ``None`` where there is none yet and one may be made."""
         if self.of is not None:
             return library.find(_text(self.of) or "")
@@ -127,5 +115,5 @@ class Plan:
             raise
 
 
-def _text(path: PathLike | None) -> str | None:
+def _text(path: "PathLike | None") -> str | None:
     return None if path is None else os.fspath(path)
