@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from rewind.cli.screens.list import print_tree, tree
 from rewind.cli.screens.terminal import Terminal
-from rewind.cli.screens.tree import print_tree, tree
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart, Status
 from rewind.store.catalog.totals import Totals

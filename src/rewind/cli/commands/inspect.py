@@ -9,8 +9,7 @@ from rewind.cli.app import App, common_options, json_option, print_json, session
 from rewind.cli.progress import progress
 from rewind.cli.screens.context import print_changes, print_context
 from rewind.cli.screens.facts import print_facts, session_facts
-from rewind.cli.screens.step import print_step, print_tool_call
-from rewind.cli.screens.steps import print_steps, run_facts
+from rewind.cli.screens.inspect import print_step, print_steps, print_tool_call, run_facts
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.conversation.context import Change, compare, context_of
 from rewind.conversation.outline import Outline, Understood, outline_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json
-from rewind.cli.screens.session_table import print_sessions
+from rewind.cli.screens.list import print_sessions
 from rewind.cli.screens.terminal import Span, Terminal, err, out
 from rewind.cli.since_option import since_option
 from rewind.errors import EnvironmentProblem, ExitCode, SessionNotFound, UsageError
@@ -112,7 +112,7 @@ def command(
         return ExitCode.OK
     terminal = out()
     if as_tree:
-        from rewind.cli.screens.tree import print_tree  # lazily: the table is what is mostly asked for
+        from rewind.cli.screens.list import print_tree  # lazily: the table is what is mostly asked for
 
         print_tree(terminal, found.rows, now=SystemClock().now())
         _explain(err(), found, limit, prices)
@@ -188,7 +188,7 @@ def _ancestors(
     app: App, prices: Prices, rows: list[tuple[Session, Totals]]
 ) -> Iterator[tuple[Session, Totals]]:
     """The sessions that the others come from, and that are not among them; those that are gone are left out."""
-    from rewind.cli.screens.tree import parent_of
+    from rewind.cli.screens.list import parent_of
 
     library = Library(app.home)
     there = set(library.ids())

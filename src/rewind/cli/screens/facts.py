@@ -1,13 +1,12 @@
-"""Values → text for people: states and facts."""
+"""States, facts and lineages, for people."""
 
 import shlex
 from collections.abc import Iterable, Sequence
 
-from rewind.cli.screens.lineage import changes
 from rewind.cli.screens.table import LONGEST
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.outcome import Outcome, outcome_of
-from rewind.model.session import Session
+from rewind.model.session import Lineage, Session
 from rewind.model.surroundings import Surroundings
 from rewind.safe import safe_line
 from rewind.text import duration, moment, plural
@@ -94,3 +93,13 @@ def _changed(found: Surroundings) -> str:
     if not found.dirty:
         return "" if found.dirty is False else ", not known whether anything was changed"
     return ", with uncommitted changes" + (f" {found.changes.partition(':')[2][:8]}" if found.changes else "")
+
+
+_SHOWN = 60
+
+
+def changes(lineage: Lineage, width: int = _SHOWN) -> str:
+    """``system=You are…, temperature=0``: what a fork changed at its step."""
+    told = [*lineage.edits, *(["edited by hand"] if lineage.by_hand else [])]
+    shown = ", ".join(safe_line(one, width) for one in told) or "nothing changed"
+    return shown + (f" · sample {lineage.sample}" if lineage.sample is not None else "")

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rewind.cli.screens.facts import print_facts
-from rewind.cli.screens.lineage import changes
+from rewind.cli.screens.facts import changes, print_facts
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.step import Step

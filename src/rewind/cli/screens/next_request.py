@@ -7,8 +7,7 @@ from typing import Any
 
 from rewind.cli.screens.context import folded, print_changes, print_context
 from rewind.cli.screens.facts import print_facts
-from rewind.cli.screens.step import usage_shown
-from rewind.cli.screens.steps import step_status
+from rewind.cli.screens.inspect import step_status, usage_shown
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.conversation.context import Change, Entry, compare, context_of
 from rewind.conversation.message_digest import written
