@@ -37,10 +37,9 @@ class App:
     @property
     def prices(self) -> "Prices":
         """What models cost: the shipped snapshot, or the store's newer one, with the user's own prices on top."""
-        from rewind.pricing.prices import load_prices  # lazily: few commands speak of money
+        from rewind.reading.prices import prices_for  # lazily: few commands speak of money
 
-        settings = self.settings()
-        return load_prices(settings.prices, newer=settings.home / "prices.jsonl")
+        return prices_for(self.settings())
 
 
 def _remember_home(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
@@ -81,6 +80,18 @@ def session_argument(
     return click.argument(name, metavar=metavar, required=required, shell_complete=complete_session)
 
 
+def say(sentence: str, style: str = "dim") -> None:
+    """A line on stderr, where there is one to say before the agent starts."""
+    from rewind.cli.screens.terminal import Span, err  # lazily: mostly there is none, and the agent waits
+
+    err().line(Span(sentence, style))
+
+
+def warn(sentence: str) -> None:
+    """The same for what may surprise."""
+    say(sentence, "yellow")
+
+
 def print_json(value: Any) -> None:
     """JSON in plain ASCII: whatever was recorded, no byte of it can steer a terminal."""
     write_data((json.dumps(value, indent=2, allow_nan=False) + "\n").encode("ascii"))
@@ -103,10 +114,10 @@ def complete_session(context: click.Context, _parameter: click.Parameter, typed:
     # Lazily: only a shell that is completing asks.
     from click.shell_completion import CompletionItem
 
-    from rewind.store.library import Library
+    from rewind.reading.sessions import recent_sessions
 
     try:
-        sessions = Library(context.ensure_object(App).home).sessions(limit=50)
+        sessions = recent_sessions(context.ensure_object(App).home)
     except RewindError:
         return []  # a shell that is completing has no place for a message
     items = [CompletionItem("last", help="the newest session")]

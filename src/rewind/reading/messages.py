@@ -1,19 +1,22 @@
 """The conversation of a recorded session up to a step, as the message list of an API."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rewind.conversation.outline import Outline, Understood, outline_of
+from rewind.conversation.outline import Outline, Understood
 from rewind.edit.transcript import SHAPES, Exchange, Retold, retold
-from rewind.errors import DamagedStore, SessionNotFound, UsageError
+from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Recording
 from rewind.model.step import Step
 from rewind.providers.catalogue import FALLBACK, identify
+from rewind.reading.progress import OnProgress, ignored
+from rewind.reading.session import open_session, read_outline
 from rewind.store.journal.reader import SessionReader
-from rewind.store.library import Library
+
+APIS = SHAPES
+"""What a conversation can be written for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,20 +57,17 @@ def conversation(
     upto: int | None = None,
     thread: int | None = None,
     api: str | None = None,
-    told: Callable[[int, int], object] = lambda _done, _all: None,
+    on_progress: OnProgress = ignored,
 ) -> Conversation:
     """The last call to a model up to step ``upto`` (default: all), with its answer.
 
     Of several threads, that of this last call, or the one named. Raises SessionNotFound or UsageError.
     """
-    if api is not None and api not in SHAPES:
-        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
-    library = Library(home)
-    with library.open(library.find(ref)) as reader:
+    if api is not None and api not in APIS:
+        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(APIS)}")
+    with open_session(home, ref) as reader:
         recording = _upto(reader.recording(), upto)
-        outline = outline_of(
-            recording, lambda step: _bodies(reader, step), lambda done: told(done, len(recording.steps))
-        )
+        outline = read_outline(reader, recording, on_progress)
         last = _last(recording, outline, thread)
         assert last.place is not None, "only conversations have threads"
         exchanges = [_exchange(reader, one.step) for one in _told_in(outline, last)]
@@ -131,11 +131,3 @@ def _exchange(reader: SessionReader, step: Step) -> Exchange:
         body = reader.blob(step.response.body)
         response = HttpResponse(head=step.response.head, body=body, chunks=step.response.chunks)
     return Exchange(request=request, response=response)
-
-
-def _bodies(reader: SessionReader, step: Step) -> tuple[bytes, bytes]:
-    try:
-        answer = reader.blob(step.response.body) if step.response is not None else b""
-        return reader.blob(step.request.body), answer
-    except DamagedStore:  # a step that nobody asks for; the one that is asked for is read again, and named
-        return b"", b""

@@ -22,7 +22,10 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
+from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
+from rewind.reading.messages import Conversation
 from rewind.safe import plain_json
+from rewind.views import session as session_views
 
 
 def part(one: Part) -> dict[str, Any]:
@@ -206,4 +209,46 @@ def change(one: Change) -> dict[str, Any]:
         "kept": one.kept if one.fate is Fate.TRUNCATED else None,
         "lost": one.lost if one.fate is Fate.TRUNCATED else None,
         "own_answer": one.own_answer,
+    }
+
+
+def inspection(found: Inspection) -> dict[str, Any]:
+    """What ``rewind inspect`` shows: a session, a step, a tool call, or what the model read."""
+    match found:
+        case SessionOverview():
+            return session_views.recording(found.recording) | {"outline": outline(found.outline, found.costs)}
+        case StepDetail():
+            return step_detail(found)
+        case ToolCallDetail(session=session, call=call):
+            return {"schema": "rewind/tool_call@1", "session": session, "tool_call": tool_call(call)}
+        case StepContext():
+            return context(found.session, found.step, found.asked, found.entries, found.since, found.changes)
+
+
+def step_detail(one: StepDetail) -> dict[str, Any]:
+    """A step in full, or the half that was asked for."""
+    step = one.step
+    view = session_views.step(one.session, step.step, one.request_body or b"", one.response_body)
+    view |= {"cost_usd": one.cost, "place": place(step), "asked": asked(step.asked)}
+    view |= {"answered": step.answered and answered(step.answered)}
+    if one.request_body is None:
+        del view["request"], view["asked"]
+    if not one.with_response:
+        del view["response"], view["answered"]
+    return view
+
+
+def conversation(one: Conversation) -> dict[str, Any]:
+    """The messages of an API, up to a step."""
+    transcript = one.retold
+    return {
+        "schema": "rewind/messages@1",
+        "session": one.session,
+        "step": one.step,
+        "thread": one.thread,
+        "api": transcript.api,
+        "model": transcript.model,
+        "system": plain_json(transcript.system),
+        "messages": plain_json(transcript.messages),
+        "remarks": list(transcript.remarks),
     }

@@ -1,7 +1,7 @@
 """Sessions and their steps as plain JSON."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewind.model.outcome import outcome_of
 from rewind.model.session import Lineage, Recording, Session
@@ -11,8 +11,11 @@ from rewind.store.catalog.totals import Totals
 from rewind.text import moment
 from rewind.views.body import body
 
+if TYPE_CHECKING:
+    from rewind.reading.sessions import ListedSession
 
-def sessions(rows: Iterable[tuple[Session, Totals]]) -> dict[str, Any]:
+
+def sessions(rows: Iterable["ListedSession"]) -> dict[str, Any]:
     """The list of sessions."""
     return {"schema": "rewind/sessions@1", "sessions": [session(one, totals) for one, totals in rows]}
 

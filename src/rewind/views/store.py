@@ -1,29 +1,31 @@
-"""Answers about the whole store as plain JSON: stats, search, verify, init."""
+"""Answers about the whole store as plain JSON: stats, search, verify, init, config."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rewind.settings import without_password
 from rewind.text import moment
 
 if TYPE_CHECKING:
-    from rewind.gateway.clients import ClientCheck
-    from rewind.pricing.report import Figures, Report, Saved
-    from rewind.store.catalog.catalog import CatalogState
-    from rewind.store.search.index import Found
-    from rewind.store.verify import Damage
+    from rewind.pricing.report import Figures, Saved
+    from rewind.reading.search import SearchReport
+    from rewind.reading.setup import Setup
+    from rewind.reading.stats import UsageStats
+    from rewind.reading.verify import Verification
+    from rewind.settings import Settings
 
 
-def stats(report: "Report", *, prices_of: str, prices_date: str) -> dict[str, Any]:
+def stats(one: "UsageStats") -> dict[str, Any]:
     """All of it, with the prices it was worked out by."""
+    report = one.report
     return {
         "schema": "rewind/stats@1",
         "by": report.by.value,
         "first_day": report.first.isoformat() if report.first else None,
         "last_day": report.last.isoformat(),
         "time_zone": "UTC",
-        "prices": {"source": prices_of, "date": prices_date},
+        "prices": {"source": one.price_source, "date": one.price_date},
         "sessions": report.sessions,
         "other_steps": report.other_steps,
         "groups": [{report.by.value: group.key, **_in_usd(group.figures)} for group in report.groups],
@@ -39,7 +41,7 @@ def _in_usd(value: "Figures | Saved") -> dict[str, Any]:
     return {"cost_usd" if name == "cost" else name: figure for name, figure in asdict(value).items()}
 
 
-def search(found: "Found") -> dict[str, Any]:
+def search(found: "SearchReport") -> dict[str, Any]:
     """The hits of a search. ``marks`` are start and end of each place, counted in characters of the snippet."""
     index = found.index
     return {
@@ -66,29 +68,27 @@ def search(found: "Found") -> dict[str, Any]:
     }
 
 
-def verification(
-    checked: int, found: Sequence["Damage"], catalog: "CatalogState | None", catalog_problem: str | None
-) -> dict[str, Any]:
+def verification(found: "Verification") -> dict[str, Any]:
     """What hashing everything again came to."""
     view: dict[str, Any] = {
         "schema": "rewind/verify@1",
-        "sessions": checked,
-        "damage": [{"session": one.session, "what": one.what, "where": one.where} for one in found],
+        "sessions": found.sessions,
+        "damage": [{"session": one.session, "what": one.what, "where": one.where} for one in found.damage],
         "catalog": None,
     }
-    if catalog is not None:
+    if (catalog := found.catalog) is not None:
         view["catalog"] = {"sessions": catalog.sessions, "steps": catalog.steps, "rebuilt": catalog.rebuilt}
-    if catalog_problem is not None:
-        view["catalog"] = {"problem": catalog_problem}
+    if found.catalog_problem is not None:
+        view["catalog"] = {"problem": found.catalog_problem}
     return view
 
 
-def setup(home: Path, clients: Iterable["ClientCheck"], certificate: Path | None) -> dict[str, Any]:
+def setup(one: "Setup") -> dict[str, Any]:
     """A prepared store, and the clients of this machine."""
     return {
         "schema": "rewind/setup@1",
-        "home": str(home),
-        "certificate": None if certificate is None else str(certificate),
+        "home": str(one.settings.home),
+        "certificate": None if one.certificate is None else str(one.certificate),
         "clients": [
             {
                 "name": client.name,
@@ -97,6 +97,34 @@ def setup(home: Path, clients: Iterable["ClientCheck"], certificate: Path | None
                 "works": client.works,
                 "note": client.note,
             }
-            for client in clients
+            for client in one.clients
         ],
     }
+
+
+def config(settings: "Settings", file: Path) -> dict[str, Any]:
+    """Each setting, its value and where it comes from; ``file`` is where the user's own settings stand."""
+    return {
+        "schema": "rewind/config@1",
+        "user_file": str(file),
+        "settings": [
+            {
+                "name": name,
+                "value": setting_value(value),
+                "origins": [{"kind": origin.kind, "where": origin.where} for origin in settings.origin(name)],
+            }
+            for name, value in settings.values().items()
+        ],
+    }
+
+
+def setting_value(value: Any) -> Any:
+    """As JSON has it, without a proxy's password."""
+    match value:
+        case Path():
+            return str(value)
+        case tuple():
+            return list(value)
+        case str():
+            return without_password(value)
+    return value

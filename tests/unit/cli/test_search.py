@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.cli import progress
-from rewind.cli.index_progress import search_index
-from rewind.cli.screens.snippet import snippet_spans
+from rewind.cli.options import moment_of
+from rewind.cli.screens.search import snippet_spans
 from rewind.cli.screens.table import display_width
-from rewind.cli.since_option import moment_of
 from rewind.errors import ExitCode
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse
+from rewind.reading.search import search
 from unit.cli.shelf import Rewind, Shelf, a_request
 
 CHAT = RequestHead(
@@ -192,8 +192,8 @@ def test_a_long_catch_up_shows_where_it_is_and_clears_up(
         add(shelf, f"{number}aaaaaaa", ("word", "ok"), started=1_700_000_000.0 + number)
     monkeypatch.setattr("sys.stderr", screen := Screen())
     monkeypatch.setattr(progress, "SystemClock", Impatient)
-    with search_index(home) as index:
-        index.catch_up()
+    with progress.progress_line() as on_progress:
+        search(home, ["word"], on_progress=on_progress)
         *_, line = screen.getvalue().split("\r")
         assert line == "2/3 sessions made searchable"
     assert screen.getvalue().endswith("\r" + " " * len(line) + "\r")

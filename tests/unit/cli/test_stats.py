@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.screens.chart import BARS, NOTHING, bars, spans
+from rewind.cli.screens.stats import BARS, NOTHING, bars, spans
 from rewind.errors import ExitCode
 from rewind.model.step import Reading, StepKind
 from rewind.model.usage import Usage

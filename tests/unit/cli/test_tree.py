@@ -9,6 +9,7 @@ from rewind.cli.screens.list import print_tree, tree
 from rewind.cli.screens.terminal import Terminal
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart, Status
+from rewind.reading.sessions import ListedSession
 from rewind.store.catalog.totals import Totals
 from unit.cli.shelf import Rewind, Shelf
 
@@ -79,8 +80,8 @@ def test_a_long_line_of_forks_is_no_trouble() -> None:
 def test_the_lines_are_drawn_with_what_the_screen_has(signs: bool, corner: str) -> None:
     stream = io.StringIO()
     rows = [
-        (session("aaaaaaaa", 1), Totals(steps=3)),
-        (
+        ListedSession(session("aaaaaaaa", 1), Totals(steps=3)),
+        ListedSession(
             session("bbbbbbbb", 2, forked_from=lineage("aaaaaaaa", 4, "system=Be\x1b[2J kind")),
             Totals(steps=1),
         ),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rewind.cli.agent_runs import prove_options, upstream_from, upstream_options
-from rewind.cli.app import App, common_options, complete_session, json_option, print_json
+from rewind.cli.app import App, common_options, complete_session, json_option, print_json, warn
+from rewind.cli.options import prove_options, upstream_options
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_groups, print_next, print_pair
 from rewind.cli.screens.diff import print_warnings
@@ -16,6 +16,7 @@ from rewind.cli.screens.proof import print_proof, print_trial
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.errors import ExitCode, UsageError
 from rewind.reading.bisect import bisect_groups, bisect_pair, next_commands
+from rewind.runs.upstream import upstream_of
 from rewind.views import compare as views
 
 if TYPE_CHECKING:
@@ -132,8 +133,11 @@ def command(
             )
         return _bisect_groups(app, good_refs, bad_refs, as_json=as_json)
     settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
-    upstream = upstream_from(
-        settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json or not proves
+    upstream = upstream_of(
+        settings,
+        connect_to=connect_to,
+        insecure=insecure_upstream,
+        announce=None if as_json or not proves else warn,
     )
     with ExitStack() as stack:
         with progress_line() as on_progress:

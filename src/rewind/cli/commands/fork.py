@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from rewind.cli.agent_runs import read_money, upstream_from, upstream_options
-from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.app import App, common_options, json_option, print_json, session_argument, warn
+from rewind.cli.options import read_money, upstream_options
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step, split_tool
+from rewind.runs.upstream import upstream_of
 from rewind.store.library import Library
 
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ def command(
         on_miss=on_miss,
         allow_drift=allow_drift,
         port=port,
-        upstream=upstream_from(settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json),
+        upstream=upstream_of(
+            settings, connect_to=connect_to, insecure=insecure_upstream, announce=None if as_json else warn
+        ),
         ignore=settings.ignore,
         pricing=app.prices,
         announce=_announce,

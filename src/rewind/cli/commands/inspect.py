@@ -1,29 +1,17 @@
 """``rewind inspect``: a session step by step, one step in full, or what the model read at it."""
 
 import sys
-from dataclasses import replace
 
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument, write_data
-from rewind.cli.progress import progress
-from rewind.cli.screens.context import print_changes, print_context
-from rewind.cli.screens.facts import print_facts, session_facts
-from rewind.cli.screens.inspect import print_step, print_steps, print_tool_call, run_facts
+from rewind.cli.progress import progress_line
+from rewind.cli.screens.inspect import print_inspection
 from rewind.cli.screens.terminal import Span, err, out
-from rewind.conversation.context import Change, compare, context_of
-from rewind.conversation.outline import Outline, Understood, outline_of
-from rewind.conversation.tools import ToolCall
-from rewind.errors import DamagedStore, ExitCode, SessionNotFound, UsageError
-from rewind.model.ids import BlobId
-from rewind.model.session import Recording, split_step, split_tool, step_in
-from rewind.model.step import Step, StepKind
-from rewind.pricing.prices import Prices
-from rewind.pricing.spending import cost_of, spending
-from rewind.store.journal.reader import SessionReader
-from rewind.store.library import Library
-from rewind.views import call as understood
-from rewind.views import session as views
+from rewind.errors import ExitCode, UsageError
+from rewind.model.session import split_step, split_tool
+from rewind.reading import inspect as reading
+from rewind.views import call as views
 
 
 @click.command("inspect")
@@ -92,40 +80,31 @@ def command(
         )
     if raw and as_json:
         raise UsageError("--raw gives bytes, --json gives JSON: one of them.")
-    library = Library(app.home)
-    with library.open(library.find(ref)) as reader:
-        recording = reader.recording()
-        if raw:
-            step = step_in(recording, index or 0)
-            body = reader.blob(step.request.body) if only_request else _response_body(reader, step)
-            if body is None:
-                err().line("No answer is recorded.")
-            _show_raw(body or b"")
-            return ExitCode.OK
-        if index is not None:
-            step_in(recording, index)
-            # Where a step stands depends on what came before it, and on nothing else.
-            upto = tuple(step for step in recording.steps if step.index <= max(index, diff or 0))
-            recording = replace(recording, steps=upto)
-        if context and index is not None:
-            reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
-        outline = _outline(reader, recording)
+    if raw:
+        _show_raw(reading.recorded_body(app.home, ref, index or 0, request=only_request))
+        return ExitCode.OK
+    found: reading.Inspection
+    with progress_line() as on_progress:
         if tool is not None:
-            _show_tool_call(recording, outline, *tool, as_json=as_json)
+            found = reading.inspect_tool_call(app.home, ref, *tool, on_progress=on_progress)
         elif index is None:
-            _show_recording(recording, outline, app.prices, as_json=as_json)
+            found = reading.inspect_session(app.home, ref, app.prices, on_progress=on_progress)
         elif context:
-            _show_context(recording, outline, index, diff, full=full, as_json=as_json)
+            found = reading.inspect_context(app.home, ref, index, since=diff, on_progress=on_progress)
         else:
-            both = only_request == only_response
-            _show_step(
-                reader,
-                _understood(recording, outline, index),
+            found = reading.inspect_step(
+                app.home,
+                ref,
+                index,
                 app.prices,
-                asked=both or only_request,
-                answered=both or only_response,
-                as_json=as_json,
+                request=only_request or not only_response,
+                response=only_response or not only_request,
+                on_progress=on_progress,
             )
+    if as_json:
+        print_json(views.inspection(found))
+    else:
+        print_inspection(out(), found, full=full)
     return ExitCode.OK
 
 
@@ -143,143 +122,10 @@ def _check_options(ref: str, index: int | None, *, context: bool, others: list[b
         )
 
 
-def _outline(reader: SessionReader, recording: Recording) -> Outline:
-    """The run, understood; a body that is damaged counts as empty here, and is named where it is asked for."""
-
-    def bodies(step: Step) -> tuple[bytes, bytes]:
-        return _or_nothing(reader, step.request.body), _or_nothing(
-            reader, step.response.body if step.response is not None else None
-        )
-
-    with progress("steps read") as show:
-        return outline_of(recording, bodies, lambda done: show(done, len(recording.steps)))
-
-
-def _or_nothing(reader: SessionReader, name: str | None) -> bytes:
-    try:
-        return b"" if name is None else reader.blob(BlobId(name))
-    except DamagedStore:
-        return b""
-
-
-def _show_recording(recording: Recording, outline: Outline, prices: Prices, *, as_json: bool) -> None:
-    costs = {one.step.index: cost_of(prices, one.step, one.reading) for one in outline.steps}
-    if as_json:
-        print_json(views.recording(recording) | {"outline": understood.outline(outline, costs)})
-        return
-    facts = session_facts(recording.session, recording.damage, recording.surroundings)
-    window = _window(outline, prices)
-    calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
-    spent = spending((one.step, one.reading, costs[one.step.index]) for one in calls)
-    print_facts(out(), [*facts, *run_facts(outline, spent, window)])
-    out().line()
-    if recording.steps:
-        print_steps(out(), outline, costs)
-        err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
-    else:
-        out().line("no steps")
-
-
-def _window(outline: Outline, prices: Prices) -> int | None:
-    """How much the model can read that read the most."""
-    turns = (one for one in outline.steps if one.place is not None)
-    fullest = max(turns, key=lambda one: one.reading.usage.input or 0, default=None)
-    if fullest is None:
-        return None
-    request = fullest.step.request
-    return prices.context_window(
-        host=request.head.host,
-        target=request.head.target,
-        provider=request.provider,
-        model=fullest.reading.model or request.model,
-    )
-
-
-def _show_step(
-    reader: SessionReader,
-    one: Understood,
-    prices: Prices,
-    *,
-    asked: bool,
-    answered: bool,
-    as_json: bool,
-) -> None:
-    step, session = one.step, reader.recording().session.id
-    request_body = reader.blob(step.request.body) if asked else b""
-    response_body = _response_body(reader, step) if answered else None
-    cost = cost_of(prices, step, one.reading)
-    if as_json:
-        view = views.step(session, step, request_body, response_body)
-        view |= {"cost_usd": cost, "place": understood.place(one)}
-        view |= {"asked": understood.asked(one.asked)}
-        view |= {"answered": one.answered and understood.answered(one.answered)}
-        dropped = {"request", "asked"} if not asked else {"response", "answered"} if not answered else set()
-        print_json({key: value for key, value in view.items() if key not in dropped})
-    else:
-        print_step(out(), session, one, request_body if asked else None, response_body, answered, cost)
-
-
-def _show_tool_call(
-    recording: Recording, outline: Outline, index: int, number: int, *, as_json: bool
-) -> None:
-    step_in(recording, index)
-    calls = outline.tools_of().get(index, [])
-    session = recording.session.id
-    found: ToolCall | None = next((call for call in calls if call.number == number), None)
-    if found is None:
-        told = f"it asks for {len(calls)}" if calls else "its answer asks for none"
-        raise SessionNotFound(
-            f"Step {index} of session {session} has no tool call {number}; {told}.",
-            hint=f"rewind inspect {recording.session.ref}:{index}",
-        )
-    if as_json:
-        print_json(
-            {"schema": "rewind/tool_call@1", "session": session, "tool_call": understood.tool_call(found)}
-        )
-    else:
-        print_tool_call(out(), session, found)
-
-
-def _show_context(
-    recording: Recording, outline: Outline, index: int, since: int | None, *, full: bool, as_json: bool
-) -> None:
-    one = _understood(recording, outline, index)
-    session = recording.session.id
-    if one.kind is not StepKind.LLM_CALL:
-        raise UsageError(f"Step {index} is no call to a model: no model read anything.")
-    if since is None and one.place is not None:
-        since = one.place.parent
-    before = None if since is None else _understood(recording, outline, since)
-    entries = context_of(one.asked, outline.held(index))
-    changes: tuple[Change, ...] = ()
-    if before is not None and since is not None:
-        changes = compare(context_of(before.asked, outline.held(since)), entries, before.answered)
-    if as_json:
-        print_json(understood.context(session, index, one.asked, entries, since, changes))
-        return
-    heading = "no earlier call to compare with" if since is None else f"compared with step {since}"
-    out().line(Span(f"{session}:{index}", "bold"), f"  what the model read, {heading}")
-    if one.asked.note:
-        out().line(Span(one.asked.note, "yellow"))
-    out().line()
-    if since is None:
-        print_context(out(), entries, full=full)
-    else:
-        print_changes(out(), changes, since, full=full)
-
-
-def _understood(recording: Recording, outline: Outline, index: int) -> Understood:
-    step_in(recording, index)
-    found = outline.step(index)
-    assert found is not None, "an outline has every step of its recording"
-    return found
-
-
-def _response_body(reader: SessionReader, step: Step) -> bytes | None:
-    return reader.blob(step.response.body) if step.response is not None else None
-
-
-def _show_raw(body: bytes) -> None:
+def _show_raw(recorded: bytes | None) -> None:
+    if recorded is None:
+        err().line("No answer is recorded.")
+    body = recorded or b""
     if sys.stdout.isatty():
         # Bytes of strangers on a screen could do anything to it; a file or a pipe gets them unaltered.
         out().line(body.decode("utf-8", "backslashreplace"))

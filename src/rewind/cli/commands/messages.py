@@ -3,13 +3,12 @@
 import click
 
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
-from rewind.cli.progress import progress
+from rewind.cli.progress import progress_line
 from rewind.cli.screens.terminal import Span, err
-from rewind.edit.transcript import SHAPES
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step
-from rewind.reading.messages import Conversation, conversation
-from rewind.safe import plain_json
+from rewind.reading.messages import APIS, Conversation, conversation
+from rewind.views import call as views
 
 
 @click.command("messages")
@@ -20,9 +19,7 @@ from rewind.safe import plain_json
     metavar="STEP",
     help="Up to and including the answer of that step (default: all; SESSION:STEP says the same)",
 )
-@click.option(
-    "--as", "api", type=click.Choice(SHAPES), help="The API to write for (default: that of the step)"
-)
+@click.option("--as", "api", type=click.Choice(APIS), help="The API to write for (default: that of the step)")
 @click.option(
     "--thread",
     type=click.IntRange(min=1),
@@ -52,36 +49,31 @@ def command(
         raise UsageError(
             f"{session} and --upto {upto} name two steps.", hint=f"rewind messages {ref} --upto {upto}"
         )
-    with progress("steps read") as show:
+    with progress_line() as on_progress:
         found = conversation(
-            app.home, ref, upto=index if upto is None else upto, thread=thread, api=api, told=show
+            app.home,
+            ref,
+            upto=index if upto is None else upto,
+            thread=thread,
+            api=api,
+            on_progress=on_progress,
         )
-    told = found.retold
+    view = views.conversation(found)
     if as_json:
-        print_json(
-            {
-                "schema": "rewind/messages@1",
-                "session": found.session,
-                "step": found.step,
-                "thread": found.thread,
-                "api": told.api,
-                "model": told.model,
-                "system": plain_json(told.system),
-                "messages": plain_json(told.messages),
-                "remarks": list(told.remarks),
-            }
-        )
+        print_json(view)
     else:
-        print_json(plain_json(told.messages))
+        print_json(view["messages"])
         _print_remarks(found)
     return ExitCode.OK
 
 
 def _print_remarks(found: Conversation) -> None:
-    told = found.retold
-    if told.system is not None:
-        err().line(Span(f"the system prompt stands beside the list of {told.api}: --json has it", "yellow"))
-    for remark in told.remarks:
+    transcript = found.retold
+    if transcript.system is not None:
+        err().line(
+            Span(f"the system prompt stands beside the list of {transcript.api}: --json has it", "yellow")
+        )
+    for remark in transcript.remarks:
         err().line(Span(remark, "yellow"))
     if found.threads > 1:
         err().line(Span(f"thread {found.thread} of {found.threads}, step {found.step}; --thread N", "dim"))

@@ -2,9 +2,10 @@
 
 import click
 
-from rewind.cli.agent_runs import upstream_from, upstream_options
-from rewind.cli.app import App, common_options
+from rewind.cli.app import App, common_options, say, warn
+from rewind.cli.options import upstream_options
 from rewind.errors import UsageError
+from rewind.runs.upstream import upstream_of
 
 
 @click.command(
@@ -72,27 +73,21 @@ def command(
             all_hosts=settings.all_hosts,
             port=port,
             durable=settings.durable,
-            upstream=upstream_from(settings, connect_to=connect_to, insecure=insecure_upstream, quiet=quiet),
+            upstream=upstream_of(
+                settings, connect_to=connect_to, insecure=insecure_upstream, announce=None if quiet else warn
+            ),
             ignore=settings.ignore,
-            announce=None if quiet else _announce,
+            announce=None if quiet else say,
         )
     )
     # The agent has ended: its start was not delayed by how we will speak about it.
-    from rewind.cli.screens.record import cost_of_run, print_recorded
-    from rewind.cli.screens.terminal import err
+    from rewind.cli.screens.record import show_recorded
+    from rewind.reading.sessions import cost_of_session
 
-    cost = None if quiet or not result.llm_calls else cost_of_run(settings.home, result, app.prices)
-    print_recorded(err(), result, quiet=quiet, cost=cost)
+    priced = result.session_id and result.llm_calls and not quiet
+    spent = cost_of_session(settings.home, result.session_id, app.prices) if priced else None
+    show_recorded(result, spent, quiet=quiet)
     return result.exit_code
-
-
-def _announce(sentence: str) -> None:
-    from rewind.cli.screens.terminal import (  # lazily: before the child starts there is rarely a word to say
-        Span,
-        err,
-    )
-
-    err().line(Span(sentence, "dim"))
 
 
 def _tags(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rewind.cli.agent_runs import upstream_from, upstream_options
-from rewind.cli.app import App, common_options, json_option, print_json, session_argument
+from rewind.cli.app import App, common_options, json_option, print_json, session_argument, warn
+from rewind.cli.options import upstream_options
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.errors import ExitCode, UsageError
 from rewind.model.session import split_step
 from rewind.model.step import StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
+from rewind.runs.upstream import upstream_of
 from rewind.store.library import Library
 from rewind.text import dollars, plural
 from rewind.views import fork as views
@@ -155,7 +156,9 @@ def command(
         live_hosts=live_hosts,
         redact=redact,
         port=port,
-        upstream=upstream_from(settings, connect_to=connect_to, insecure=insecure_upstream, quiet=as_json),
+        upstream=upstream_of(
+            settings, connect_to=connect_to, insecure=insecure_upstream, announce=None if as_json else warn
+        ),
         ignore=settings.ignore,
     )
     if as_json:

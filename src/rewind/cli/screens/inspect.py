@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rewind.cli.screens.facts import print_facts
+from rewind.cli.screens.context import print_changes, print_context
+from rewind.cli.screens.facts import print_facts, session_facts
 from rewind.cli.screens.table import Cell, Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, Understood
 from rewind.conversation.tools import ToolCall
@@ -14,6 +15,7 @@ from rewind.model.http import Headers
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
+from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
 from rewind.text import NONE, dollars, number, plural
 from rewind.views.body import events, is_event_stream, read_body
@@ -37,8 +39,49 @@ NARROW = 100
 _TOOL_SHOWN = 300
 """Characters of a tool's arguments and result in a row; ``inspect ID:4.1`` has them all."""
 
+BINARY_SHOWN = 256
+"""Bytes of a binary body that are shown, as hexadecimal digits."""
 
-def run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterator[tuple[str, str | Span]]:
+
+def print_inspection(terminal: Terminal, found: Inspection, *, full: bool) -> None:
+    """The screen of ``rewind inspect``; ``full``: with long messages and unchanged ones."""
+    match found:
+        case SessionOverview():
+            _print_overview(terminal, found)
+        case StepDetail():
+            _print_step(terminal, found)
+        case ToolCallDetail(session=session, call=call):
+            _print_tool_call(terminal, session, call)
+        case StepContext():
+            _print_context(terminal, found, full=full)
+
+
+def _print_overview(terminal: Terminal, found: SessionOverview) -> None:
+    recording, outline = found.recording, found.outline
+    facts = session_facts(recording.session, recording.damage, recording.surroundings)
+    print_facts(terminal, [*facts, *_run_facts(outline, found.spent, found.context_window)])
+    terminal.line()
+    if recording.steps:
+        _print_steps(terminal, outline, found.costs)
+        err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
+    else:
+        terminal.line("no steps")
+
+
+def _print_context(terminal: Terminal, found: StepContext, *, full: bool) -> None:
+    since = found.since
+    heading = "no earlier call to compare with" if since is None else f"compared with step {since}"
+    terminal.line(Span(f"{found.session}:{found.step}", "bold"), f"  what the model read, {heading}")
+    if found.asked.note:
+        terminal.line(Span(found.asked.note, "yellow"))
+    terminal.line()
+    if since is None:
+        print_context(terminal, found.entries, full=full)
+    else:
+        print_changes(terminal, found.changes, since, full=full)
+
+
+def _run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterator[tuple[str, str | Span]]:
     """What the steps come to; ``window`` is the context window of the model with the fullest context."""
     calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
     if not calls:
@@ -79,7 +122,7 @@ def _tokens(usages: Sequence[Usage]) -> str:
     return incoming + (f" ({read})" if read else "") + ", " + outgoing + (f" ({thought})" if thought else "")
 
 
-def print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float | None]) -> None:
+def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float | None]) -> None:
     """The table of ``rewind inspect``. The thread is shown where there are several."""
     several = outline.threads > 1
     tools = outline.tools_of()
@@ -179,36 +222,25 @@ def _tool_row(call: ToolCall) -> list[Cell]:
     ]
 
 
-BINARY_SHOWN = 256
-"""Bytes of a binary body that are shown, as hexadecimal digits."""
-
-
-def print_step(
-    terminal: Terminal,
-    session_id: str,
-    one: Understood,
-    request_body: bytes | None,
-    response_body: bytes | None,
-    with_response: bool = True,
-    cost: float | None = None,
-) -> None:
-    """What it means, then the asking half and the answering half; ``None`` for a body that is not asked for."""
-    step, request = one.step, one.step.request
-    terminal.line(Span(f"{session_id}:{step.index}", "bold"), "  ", *_headline(one))
-    print_facts(terminal, _facts(one, cost))
-    if request_body is not None:
+def _print_step(terminal: Terminal, found: StepDetail) -> None:
+    """What it means, then the asking half and the answering half."""
+    one = found.step
+    request = one.step.request
+    terminal.line(Span(f"{found.session}:{request.index}", "bold"), "  ", *_headline(one))
+    print_facts(terminal, _facts(one, found.cost))
+    if found.request_body is not None:
         terminal.line()
         terminal.line(Span(f"{request.head.method} {request.head.url}", "bold"))
         _print_headers(terminal, request.head.headers)
         if request.note:
             terminal.line(Span(request.note, "yellow"))
-        _print_body(terminal, request_body, request.head.headers)
-    if with_response:
+        _print_body(terminal, found.request_body, request.head.headers)
+    if found.with_response:
         terminal.line()
-        _print_response(terminal, one, response_body)
+        _print_response(terminal, one, found.response_body)
 
 
-def print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None:
+def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None:
     """A tool call in full."""
     terminal.line(
         Span(f"{session_id}:{call.label}", "bold"),

@@ -9,9 +9,9 @@ from rewind.cli.screens.facts import changes, status
 from rewind.cli.screens.table import GAP, Cell, Column, display_width, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.session import Session
+from rewind.reading.sessions import ListedSession, SessionList, parent_of
 from rewind.safe import safe_line
-from rewind.store.catalog.totals import Totals
-from rewind.text import NONE, age, dollars, duration, number, plural
+from rewind.text import NONE, SOME_UNKNOWN, age, dollars, duration, number, plural
 
 COLUMNS = (
     Column("id"),
@@ -33,15 +33,15 @@ _FIRST_TO_GO = ("threads", "tags", "took", "steps")
 
 def print_sessions(
     terminal: Terminal,
-    rows: Iterable[tuple[Session, Totals]],
+    rows: Iterable[ListedSession],
     *,
     now: float,
     ids: Collection[str] = (),
 ) -> None:
     """The table of ``rewind list``. What is unique among ``ids`` stands out."""
     listed = list(rows)
-    prefixes = unique_prefixes(ids, [session.id for session, _ in listed]) if terminal.colour else {}
-    cells = [_row(session, totals, now, prefixes.get(session.id, 8)) for session, totals in listed]
+    prefixes = unique_prefixes(ids, [row.session.id for row in listed]) if terminal.colour else {}
+    cells = [_row(row, now, prefixes.get(row.session.id, 8)) for row in listed]
     shown = _columns_that_fit(cells, terminal.width)
     print_table(terminal, [COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in cells])
 
@@ -63,7 +63,8 @@ def _shared(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _row(session: Session, totals: Totals, now: float, unique: int) -> list[Cell]:
+def _row(row: ListedSession, now: float, unique: int) -> list[Cell]:
+    session, totals = row
     start, end = session.start, session.end
     tokens = None
     if totals.tokens_in is not None or totals.tokens_out is not None:
@@ -72,7 +73,7 @@ def _row(session: Session, totals: Totals, now: float, unique: int) -> list[Cell
         (Span(session.id[:unique], "bold"), Span(session.id[unique:], "dim")),
         start.name or NONE,
         age(now - start.started),
-        _outcome(session, totals),
+        _outcome(row),
         number(totals.steps),
         number(totals.llm_calls),
         number(totals.threads),
@@ -84,9 +85,9 @@ def _row(session: Session, totals: Totals, now: float, unique: int) -> list[Cell
     ]
 
 
-def _outcome(session: Session, totals: Totals) -> Span:
-    shown = status(session)
-    errors = f" · {plural(totals.errors, 'error')}" if totals.errors else ""
+def _outcome(row: ListedSession) -> Span:
+    shown = status(row.session)
+    errors = f" · {plural(row.totals.errors, 'error')}" if row.totals.errors else ""
     return Span(shown.text + errors, shown.style)
 
 
@@ -125,12 +126,6 @@ class Twig:
     id: str
     session: Session | None
     """``None`` for a parent that is gone."""
-
-
-def parent_of(session: Session) -> str | None:
-    """The id of the session it was forked from, or is a replay of."""
-    origin = session.start.forked_from
-    return origin.session if origin is not None else session.start.replay_of
 
 
 def tree(sessions: Iterable[Session]) -> Iterator[Twig]:
@@ -179,12 +174,11 @@ def _walk(
             waiting.append((child, below, "├─ " if at else "└─ "))
 
 
-def print_tree(terminal: Terminal, rows: Iterable[tuple[Session, Totals]], *, now: float) -> None:
+def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float) -> None:
     """The lines of ``rewind list --tree``."""
-    totals: dict[str, Totals] = {session.id: counted for session, counted in rows}
-    sessions = [session for session, _ in rows]
-    twigs = list(tree(sessions))
-    cells = [_cells(twig, totals.get(twig.id), now) for twig in twigs]
+    listed: dict[str, ListedSession] = {row.session.id: row for row in rows}
+    twigs = list(tree(row.session for row in listed.values()))
+    cells = [_cells(twig, listed.get(twig.id), now) for twig in twigs]
     widths = [
         max((display_width(row[at].text) for row in cells), default=0) for at in range(len(cells[0]) - 1)
     ]
@@ -199,13 +193,13 @@ def print_tree(terminal: Terminal, rows: Iterable[tuple[Session, Totals]], *, no
         terminal.write(GAP.join(parts).rstrip() + "\n")
 
 
-def _cells(twig: Twig, totals: Totals | None, now: float) -> list[Span]:
+def _cells(twig: Twig, row: ListedSession | None, now: float) -> list[Span]:
     """All but the last are safe and of their width already."""
     place = Span(twig.lines + safe_line(twig.id, 8), "bold")
-    session = twig.session
-    if session is None or totals is None:
+    if row is None:
         nothing = [Span("") for _ in range(5)]
         return [place, *nothing, Span("gone: it is not in the store any more", "yellow")]
+    session, totals = row
     start = session.start
     return [
         place,
@@ -225,3 +219,31 @@ def _about(session: Session) -> str:
     if start.replay_of is not None:
         return "replay, with live answers"
     return shlex.join(start.command)
+
+
+def say_there_is_nothing(terminal: Terminal, found: SessionList) -> None:
+    """In place of an empty table."""
+    if found.probes:
+        return
+    if found.filtered:
+        terminal.line("No session passes all of these filters.")
+        terminal.line(Span("→ rewind list", "dim"))
+    else:
+        terminal.line(f"No session is recorded in {found.home} yet.")
+        terminal.line(Span("→ rewind record python agent.py · rewind demo", "dim"))
+
+
+def explain_list(terminal: Terminal, found: SessionList, *, as_json: bool) -> None:
+    """What the table cannot say itself."""
+    is_table = bool(found.rows) and not as_json
+    if is_table and any(row.totals.unpriced and row.totals.cost is not None for row in found.rows):
+        terminal.line(
+            Span(f"{SOME_UNKNOWN} some calls are left out: their price or their tokens are not known", "dim")
+        )
+    if found.probes:
+        are = "is" if found.probes == 1 else "are"
+        terminal.line(Span(f"{plural(found.probes, 'probe')} {are} left out: --all, or --tree", "dim"))
+    if is_table and found.price_warning:
+        terminal.line(Span(found.price_warning, "yellow"))
+    if is_table and found.more:
+        terminal.line(Span(f"There are older ones: --limit {found.limit * 2}, or 0 for all", "dim"))

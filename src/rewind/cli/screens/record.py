@@ -1,12 +1,8 @@
 """What is said when a recording has ended."""
 
-from pathlib import Path
-
-from rewind.cli.screens.terminal import Span, Terminal
-from rewind.errors import RewindError
-from rewind.pricing.spending import Pricing
+from rewind.cli.screens.terminal import Span, Terminal, err
+from rewind.pricing.spending import Spending
 from rewind.runs.record import RecordResult
-from rewind.store.library import Library
 from rewind.text import dollars, duration, plural
 
 NO_CALL = (
@@ -17,20 +13,14 @@ NO_CALL = (
 )
 
 
-def cost_of_run(home: Path, result: RecordResult, pricing: Pricing) -> str | None:
-    """``$0.034``, or a dash where no call could be priced; ``None`` where there was no call, or no store to ask."""
-    if not (result.session_id and result.llm_calls):
-        return None
-    library = Library(home)
-    try:
-        totals = library.totals(library.find(result.session_id), pricing)
-    except RewindError:  # what is wrong with the store is said already
-        return None
-    return dollars(totals.cost, totals.unpriced)
+def show_recorded(result: RecordResult, spent: Spending | None, *, quiet: bool) -> None:
+    """The last lines of ``rewind record``, on stderr; ``spent`` is ``None`` where there is nothing to price."""
+    cost = None if spent is None else dollars(spent.usd, spent.unpriced)
+    print_recorded(err(), result, quiet=quiet, cost=cost)
 
 
 def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cost: str | None = None) -> None:
-    """The last lines of ``rewind record``; with ``quiet`` only what went wrong."""
+    """The same there; with ``quiet`` only what went wrong."""
     if not result.session_id:
         terminal.line(Span("rewind: this run was not kept: ", "bold red"), result.broken or "")
         terminal.line("  The agent itself ran as it would without Rewind.")

@@ -1,4 +1,4 @@
-"""Today's prices, fetched because the user asked. The only place here that goes out to the network."""
+"""What models cost: the prices in force, and today's, fetched because the user asked."""
 
 import os
 import tempfile
@@ -6,14 +6,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rewind.errors import EnvironmentProblem, RewindError
+from rewind.pricing.prices import Prices, load_prices
+from rewind.settings import Settings
+from rewind.store.files import prepare_home
+
+_NEWER = "prices.jsonl"
+"""In the store: prices of a later day than the shipped ones."""
 
 
 class PricesExtraMissing(RewindError):
     """Fetching prices needs a package that a plain install leaves out."""
 
 
+def prices_for(settings: Settings) -> Prices:
+    """The shipped snapshot, or the store's newer one, with the user's own prices on top."""
+    return load_prices(settings.prices, newer=settings.home / _NEWER)
+
+
+def fetch_prices(home: Path, *, url: str | None = None) -> str:
+    """Fetch the current data of genai-prices into the store; says what was written.
+
+    Nothing else in Rewind goes out to the network by itself.
+    """
+    prepare_home(home)
+    return refresh(home / _NEWER, url=url)
+
+
 def refresh(target: Path, *, url: str | None = None) -> str:
-    """Fetches the current data of genai-prices and writes it as a snapshot; says what was written."""
+    """Fetch the current data of genai-prices and write it as a snapshot; says what was written."""
     try:
         # lazily: an extra, and over a second to import
         import httpx2

@@ -14,7 +14,7 @@ from rewind.errors import EnvironmentProblem
 from rewind.model.usage import Usage
 from rewind.pricing.prices import load_prices
 from rewind.pricing.snapshot import read_other
-from rewind.runs.price_refresh import PricesExtraMissing, refresh
+from rewind.reading.prices import PricesExtraMissing, refresh
 
 LIST = [
     {

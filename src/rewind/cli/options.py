@@ -1,14 +1,44 @@
-"""What the commands that run an agent share: how providers are reached, how a run is repeated, what it may cost."""
+"""Options that several commands share: ``--since``, how providers are reached, how a run is repeated."""
 
+import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
-from rewind.gateway.options import UpstreamOptions
-from rewind.settings import Settings, without_password
+from rewind.model.clock import SystemClock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_SPAN = re.compile(r"(\d{1,6}) *(s|min|h|d|w)", re.ASCII)
+_SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def moment_of(value: str, *, now: float) -> float:
+    """``2h`` or ``7d`` before now, or an ISO date and time, local where it names no zone. Raises ValueError."""
+    if span := _SPAN.fullmatch(value.strip().lower()):
+        return now - int(span[1]) * _SECONDS[span[2]]
+    try:
+        return datetime.fromisoformat(value.strip()).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError) as problem:
+        raise ValueError(
+            f"{value!r} is neither a span (30min, 2h, 7d) nor a date (2026-11-01, 2026-11-01T14:30)."
+        ) from problem
+
+
+def _when(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else moment_of(value, now=SystemClock().now())
+    except ValueError as problem:
+        raise click.BadParameter(str(problem), context, parameter) from problem
+
+
+since_option = click.option(
+    "--since",
+    callback=_when,
+    metavar="WHEN",
+    help="Only sessions that began then or later: 30min, 2h, 7d, 2026-11-01",
+)
 
 
 def upstream_options(function: Command) -> Command:
@@ -24,28 +54,6 @@ def upstream_options(function: Command) -> Command:
         click.option("--upstream-ca", metavar="FILE", help="Also trust the certificates in FILE (PEM)"),
         click.option("--upstream-proxy", metavar="URL", help="Reach the providers through this proxy"),
         click.option("--insecure-upstream", is_flag=True, help="Do not check the provider's certificate"),
-    )
-
-
-def upstream_from(
-    settings: Settings, *, connect_to: tuple[str, ...], insecure: bool, quiet: bool = False
-) -> UpstreamOptions:
-    """How the providers are reached in this run. Says so when a project's file redirects what carries your keys."""
-    redirected = [
-        name
-        for name in ("upstream_proxy", "upstream_ca")
-        if any(origin.kind == "project" for origin in settings.origin(name))
-    ]
-    if redirected and not quiet:
-        from rewind.cli.screens.terminal import Span, err  # lazily: see ``record``
-
-        for name in redirected:
-            source = settings.origin(name)[0]
-            err().line(
-                Span(f"{name} = {without_password(str(getattr(settings, name)))} ({source})", "yellow")
-            )
-    return UpstreamOptions(
-        connect_to=connect_to, ca=settings.upstream_ca, proxy=settings.upstream_proxy, insecure=insecure
     )
 
 

@@ -1,0 +1,100 @@
+"""The store and its settings, for people: ``verify``, ``init`` and ``config``."""
+
+from pathlib import Path
+from typing import Any
+
+from rewind.cli.screens.table import Column, print_table
+from rewind.cli.screens.terminal import Span, Terminal
+from rewind.reading.setup import Setup
+from rewind.reading.verify import Verification
+from rewind.settings import PROJECT_FOLDER, Settings
+from rewind.text import NONE, plural
+from rewind.views.store import setting_value
+
+_SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
+
+
+def print_verification(terminal: Terminal, found: Verification) -> None:
+    """What is damaged, or that nothing is."""
+    for damage in found.damage:
+        terminal.line(
+            Span("✗ damaged", "red"), f"  {damage.session}  {damage.what}  ", Span(damage.where, "dim")
+        )
+    if found.damage:
+        hurt = len({damage.session for damage in found.damage})
+        terminal.line(
+            f"{hurt} of {plural(found.sessions, 'session')} damaged; the others are as they were written"
+        )
+    else:
+        terminal.line(Span("✓ ", "green"), f"{plural(found.sessions, 'session')} as written")
+    if found.catalog is not None:
+        state = "rebuilt" if found.catalog.rebuilt else "up to date"
+        terminal.line(
+            f"catalog {state}: {plural(found.catalog.sessions, 'session')}, {plural(found.catalog.steps, 'step')}"
+        )
+    if found.catalog_problem is not None:
+        terminal.line(Span("✗ catalog: ", "red"), found.catalog_problem)
+
+
+def print_clients(terminal: Terminal, setup: Setup) -> None:
+    """Sentences rather than a table: none of them should be cut."""
+    for client in setup.clients:
+        if client.found:
+            sign = Span("✓ ", "green") if client.works else Span("✗ ", "red")
+            terminal.line(
+                sign, Span(f"{client.name:<7}", "bold"), f"{client.version:<9} {client.works or 'nothing'}"
+            )
+            if client.note:
+                terminal.line(Span(f"{'':<19}{client.note}", "dim"))
+
+
+def explain_setup(terminal: Terminal, setup: Setup, project_store: Path | None) -> None:
+    """Where the store is, what can never be recorded, and who may trust the lasting certificate."""
+    settings, certificate = setup.settings, setup.certificate
+    for sentence in setup.never_recorded:
+        terminal.line(Span(sentence, "dim"))
+    origin = ", ".join(map(str, settings.origin("home")))
+    terminal.line("The store is ", Span(str(settings.home), "bold"), f" ({origin}).")
+    if project_store is not None and settings.home != project_store:
+        terminal.line(Span(f"./{PROJECT_FOLDER} is ready, but {origin} outweighs it here.", "yellow"))
+    if certificate is not None:
+        terminal.line(
+            "The lasting CA's certificate is ", Span(str(certificate), "bold"), "; its key stays beside it."
+        )
+        terminal.line(
+            "  It vouches for recorded hosts only. Whoever trusts it trusts this machine to speak for them:"
+        )
+        terminal.line(
+            f"    one program:  SSL_CERT_FILE={certificate} (curl: --cacert, Node: NODE_EXTRA_CA_CERTS)"
+        )
+        terminal.line("    a browser:    import it under Settings, Certificates, Authorities")
+    terminal.line(Span("→ rewind demo · rewind record python agent.py", "dim"))
+
+
+def print_settings(terminal: Terminal, settings: Settings) -> None:
+    """The table of ``rewind config``."""
+    print_table(
+        terminal,
+        _SETTINGS,
+        [
+            (name, _shown(value), Span(", ".join(map(str, settings.origin(name))), "dim"))
+            for name, value in settings.values().items()
+        ],
+    )
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None | ():
+            return NONE
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ", ".join(value)
+        case dict():
+            return "; ".join(f"{model}: {_price(entry)}" for model, entry in value.items()) or NONE
+    return str(setting_value(value))
+
+
+def _price(entry: dict[str, float]) -> str:
+    return ", ".join(f"{kind} {number}" for kind, number in entry.items())

@@ -1,0 +1,197 @@
+"""A session step by step, one step in full, a tool call, or what the model read at a step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rewind.conversation.context import Change, Entry, compare, context_of
+from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.tools import ToolCall
+from rewind.errors import SessionNotFound, UsageError
+from rewind.model.message import Asked
+from rewind.model.session import Recording, step_in
+from rewind.model.step import StepKind
+from rewind.pricing.prices import Prices
+from rewind.pricing.spending import Spending, cost_of, spending
+from rewind.reading.progress import OnProgress, ignored
+from rewind.reading.session import open_session, read_outline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOverview:
+    """A session step by step."""
+
+    recording: Recording
+    outline: Outline
+    costs: Mapping[int, float | None]
+    """Step → what it cost, in US dollars."""
+    spent: Spending
+    context_window: int | None
+    """How much the model can read that read the most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDetail:
+    """One step in full, or one half of it."""
+
+    session: str
+    step: Understood
+    cost: float | None
+    request_body: bytes | None
+    """``None`` where only the answer was asked for."""
+    response_body: bytes | None
+    with_response: bool = True
+    """False where only the request was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDetail:
+    """A tool call from the asking to the result."""
+
+    session: str
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """What the model read at a step, and what changed since another."""
+
+    session: str
+    step: int
+    asked: Asked
+    entries: tuple[Entry, ...]
+    since: int | None
+    """The step it is compared with; ``None`` where there is no earlier call."""
+    changes: tuple[Change, ...] = ()
+
+
+Inspection = SessionOverview | StepDetail | ToolCallDetail | StepContext
+
+
+def inspect_session(
+    home: Path, ref: str, prices: Prices, *, on_progress: OnProgress = ignored
+) -> SessionOverview:
+    with open_session(home, ref) as reader:
+        recording = reader.recording()
+        outline = read_outline(reader, recording, on_progress)
+    costs = {one.step.index: cost_of(prices, one.step, one.reading) for one in outline.steps}
+    calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
+    return SessionOverview(
+        recording=recording,
+        outline=outline,
+        costs=costs,
+        spent=spending((one.step, one.reading, costs[one.step.index]) for one in calls),
+        context_window=_context_window(outline, prices),
+    )
+
+
+def inspect_step(
+    home: Path,
+    ref: str,
+    index: int,
+    prices: Prices,
+    *,
+    request: bool = True,
+    response: bool = True,
+    on_progress: OnProgress = ignored,
+) -> StepDetail:
+    """``request`` and ``response``: which bodies are read."""
+    with open_session(home, ref) as reader:
+        recording = _upto(reader.recording(), index)
+        found = _understood(recording, read_outline(reader, recording, on_progress), index)
+        step = found.step
+        answer = step.response
+        return StepDetail(
+            session=recording.session.id,
+            step=found,
+            cost=cost_of(prices, step, found.reading),
+            request_body=reader.blob(step.request.body) if request else None,
+            response_body=reader.blob(answer.body) if response and answer is not None else None,
+            with_response=response,
+        )
+
+
+def inspect_tool_call(
+    home: Path, ref: str, index: int, number: int, *, on_progress: OnProgress = ignored
+) -> ToolCallDetail:
+    """The tool call of that number that the answer of step ``index`` asks for. Raises SessionNotFound."""
+    with open_session(home, ref) as reader:
+        recording = reader.recording()
+        outline = read_outline(reader, recording, on_progress)
+    step_in(recording, index)
+    calls = outline.tools_of().get(index, [])
+    call = next((call for call in calls if call.number == number), None)
+    session = recording.session
+    if call is None:
+        asked = f"it asks for {len(calls)}" if calls else "its answer asks for none"
+        raise SessionNotFound(
+            f"Step {index} of session {session.id} has no tool call {number}; {asked}.",
+            hint=f"rewind inspect {session.ref}:{index}",
+        )
+    return ToolCallDetail(session=session.id, call=call)
+
+
+def inspect_context(
+    home: Path, ref: str, index: int, *, since: int | None = None, on_progress: OnProgress = ignored
+) -> StepContext:
+    """Compared with step ``since``; without one, with the call that this one goes on from."""
+    with open_session(home, ref) as reader:
+        whole = reader.recording()
+        recording = _upto(whole, index, since or 0)
+        reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
+        outline = read_outline(reader, recording, on_progress)
+    found = _understood(recording, outline, index)
+    if found.kind is not StepKind.LLM_CALL:
+        raise UsageError(f"Step {index} is no call to a model: no model read anything.")
+    if since is None and found.place is not None:
+        since = found.place.parent
+    entries = context_of(found.asked, outline.held(index))
+    changes: tuple[Change, ...] = ()
+    if since is not None:
+        before = _understood(recording, outline, since)
+        changes = compare(context_of(before.asked, outline.held(since)), entries, before.answered)
+    return StepContext(
+        session=recording.session.id,
+        step=index,
+        asked=found.asked,
+        entries=tuple(entries),
+        since=since,
+        changes=changes,
+    )
+
+
+def recorded_body(home: Path, ref: str, index: int, *, request: bool = False) -> bytes | None:
+    """The exact bytes of the answer, or of the request; ``None`` where no answer is recorded."""
+    with open_session(home, ref) as reader:
+        step = step_in(reader.recording(), index)
+        if request:
+            return reader.blob(step.request.body)
+        return reader.blob(step.response.body) if step.response is not None else None
+
+
+def _upto(recording: Recording, index: int, other: int = 0) -> Recording:
+    """Where a step stands depends on what came before it, and on nothing else."""
+    step_in(recording, index)
+    last = max(index, other)
+    return replace(recording, steps=tuple(step for step in recording.steps if step.index <= last))
+
+
+def _understood(recording: Recording, outline: Outline, index: int) -> Understood:
+    step_in(recording, index)
+    found = outline.step(index)
+    assert found is not None, "an outline has every step of its recording"
+    return found
+
+
+def _context_window(outline: Outline, prices: Prices) -> int | None:
+    turns = (one for one in outline.steps if one.place is not None)
+    fullest = max(turns, key=lambda one: one.reading.usage.input or 0, default=None)
+    if fullest is None:
+        return None
+    request = fullest.step.request
+    return prices.context_window(
+        host=request.head.host,
+        target=request.head.target,
+        provider=request.provider,
+        model=fullest.reading.model or request.model,
+    )

@@ -1,0 +1,53 @@
+"""What the recorded calls come to, by model, provider, day, name or command."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rewind.pricing.prices import Prices
+from rewind.pricing.report import By, Report
+from rewind.reading.progress import OnProgress, ignored
+from rewind.reading.sessions import open_catalog
+from rewind.store.catalog.figures import report
+from rewind.store.replays import served_again
+
+GROUPINGS = tuple(by.value for by in By)
+"""What calls can be put together by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageStats:
+    """The figures of a store, and the prices they were worked out by."""
+
+    home: Path
+    report: Report
+    price_source: str
+    price_date: str
+    price_warning: str | None
+
+
+def usage_stats(
+    home: Path,
+    prices: Prices,
+    *,
+    by: str = By.MODEL.value,
+    days: int = 0,
+    now: float,
+    on_progress: OnProgress = ignored,
+) -> UsageStats:
+    """Of the last ``days`` days, today included; 0 for all. Days are those of UTC."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    figures = report(
+        open_catalog(home, prices, on_progress),
+        by=By(by),
+        first=today - timedelta(days=days - 1) if days else None,
+        last=today,
+        served_again=served_again(home),
+    )
+    return UsageStats(
+        home=home,
+        report=figures,
+        price_source=prices.source,
+        price_date=prices.date,
+        price_warning=prices.warning,
+    )
