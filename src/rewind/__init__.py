@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from rewind.errors import ReplayMiss, ResultLost, RewindError, ToolFailed
-    from rewind.formats.trace.replay import Replayed
     from rewind.reading.messages import Messages
+    from rewind.reading.trace_messages import Replayed
     from rewind.sdk.session import session
     from rewind.sdk.session_run import Run
     from rewind.sdk.tool import note, tool
@@ -95,11 +95,6 @@ def replay(
         return messages(name, upto=n, as_=as_)
     if name.endswith((".rw", ".rw.zst")):
         return messages(name, upto=n, as_=as_)
-    from rewind.formats.trace.replay import replay_trace
+    from rewind.reading.trace_messages import replay_trace
 
-    told, conversation = replay_trace(name, n, run)
-    if as_ is None or as_ == told.api:
-        return told
-    from rewind.formats.trace.translate import retold_as
-
-    return retold_as(told, conversation, as_)
+    return replay_trace(name, n, run, as_)

@@ -10,7 +10,7 @@ from pathlib import Path
 from rewind.errors import BadCassette
 from rewind.formats.exchanges import Foreign
 from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, kind_of
-from rewind.formats.trace.session import DIGEST_TAG, kept_as, read_trace_state, remarks_of
+from rewind.formats.trace.session import DIGEST_TAG, digest_of, kept_as, remarks_of, session_of_trace
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Session
 from rewind.reading.adopt import Origin, adopted
@@ -18,6 +18,7 @@ from rewind.store.cassette.read import read_cassette_file
 from rewind.store.files import reason
 from rewind.store.imported_sessions import keep
 from rewind.store.library import Library
+from rewind.store.trace_files import open_trace
 
 FILE_LIMIT = 256 * 1024 * 1024
 """Other tools' files are read whole."""
@@ -58,7 +59,9 @@ def import_file(home: Path, path: Path, *, name: str | None = None) -> Imported:
 
 def _import_trace(home: Path, path: Path, name: str | None) -> Imported:
     """A trace that has grown since its import is another session: both stay, and neither changes."""
-    portable, digest = read_trace_state(path)
+    file = open_trace(path)
+    portable = session_of_trace(file)
+    digest = digest_of(file, portable)
     session_id, there = _place(Library(home), digest)
     if there is None:
         portable = kept_as(portable, session_id, digest, name)

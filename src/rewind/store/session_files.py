@@ -34,9 +34,10 @@ def open_file(path: str) -> Portable:
 @lru_cache(maxsize=4)
 def _opened(path: str, _state: tuple[int, ...]) -> Portable:
     if path.endswith(TRACE_ENDING):
-        from rewind.formats.trace.session import read_trace_file  # both lazily: most commands open no file
+        from rewind.formats.trace.session import session_of_trace  # both lazily: most commands open no file
+        from rewind.store.trace_files import open_trace
 
-        return read_trace_file(Path(path))
+        return session_of_trace(open_trace(Path(path)))
     from rewind.store.cassette.read import read_cassette_file
 
     return read_cassette_file(Path(path))

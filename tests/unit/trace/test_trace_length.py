@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import Trace, replay
+from rewind import Trace
 from rewind.conversation.sketch import sketch_of
-from rewind.formats.trace.lines import read_trace
-from rewind.formats.trace.reconstruct import told_by
-from rewind.formats.trace.session import read_trace_file
+from rewind.formats.trace.conversation import FirstTurns, ModelCall
+from rewind.formats.trace.lines import TraceLimits, read_run
+from rewind.formats.trace.reconstruct import reconstruct
 from rewind.model.http import HttpRequest
 from rewind.model.session import Portable
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
+from rewind.reading.trace_messages import replay_trace
+from rewind.store.trace_files import open_trace
 from unit.trace.test_trace_session import ROWS
-from unit.trace.traced import ASKS, IDS, MODELS, SAYS
+from unit.trace.traced import ASKS, IDS, MODELS, SAYS, read_trace_file
 
 Row = tuple[str, dict[str, Any]]
 
@@ -31,10 +33,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "long.jsonl"
 
 
-@pytest.fixture
-def only_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a trace that is long already: no call is read whole that goes on from another."""
-    monkeypatch.setattr("rewind.formats.trace.calls._AGAIN", 0)
+def read_long(path: Path) -> Portable:
+    """As in a trace that is long already: no call is read whole that continues another."""
+    return read_trace_file(path, reread_bytes=0)
 
 
 def write(path: Path, rows: Iterator[Row]) -> Path:
@@ -58,6 +59,11 @@ def work_of(action: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def given_to_calls(path: Path) -> list[FirstTurns]:
+    events = reconstruct(read_run(open_trace(path)).lines).events
+    return [event.turns for event in events if isinstance(event, ModelCall)]
 
 
 def contents(size: int) -> Iterator[Row]:
@@ -87,16 +93,14 @@ def asked_before(size: int) -> Iterator[Row]:
 
 
 @pytest.mark.parametrize("rows", [contents, questions, tools, agents, asked_before])
-@pytest.mark.usefixtures("only_news")
 def test_twice_the_lines_take_twice_the_work(rows: Callable[[int], Iterator[Row]], path: Path) -> None:
     works = []
     for size in (100, 100, 200):  # the first time for what is loaded once
         write(path, rows(size))
-        works.append(work_of(lambda: read_trace_file(path)))
+        works.append(work_of(lambda: read_long(path)))
     assert works[2] < 2.3 * works[1]
 
 
-@pytest.mark.usefixtures("only_news")
 def test_calls_that_repeat_their_messages_are_read_once_as_well(path: Path) -> None:
     def rows(size: int) -> Iterator[Row]:
         messages: list[dict[str, Any]] = []
@@ -106,16 +110,15 @@ def test_calls_that_repeat_their_messages_are_read_once_as_well(path: Path) -> N
             messages = [*messages, {"role": "assistant", "content": f"answer {n}", "refusal": None}]
 
     write(path, rows(30))
-    story = told_by(read_trace(path).entries)
-    assert len({id(event.turns.all) for event in story.events if hasattr(event, "turns")}) == 1
-    same_as_read_whole(read_trace_file(path), 30)
+    assert len({id(turns.all) for turns in given_to_calls(path)}) == 1
+    same_as_read_whole(read_long(path), 30)
 
 
 def test_calls_of_a_conversation_share_their_turns(path: Path) -> None:
     write(path, questions(50))
-    calls = [event.turns for event in told_by(read_trace(path).entries).events if hasattr(event, "turns")]
-    assert len({id(turns.all) for turns in calls}) == 1
-    assert [len(turns) for turns in calls] == list(range(1, 100, 2))
+    given = given_to_calls(path)
+    assert len({id(turns.all) for turns in given}) == 1
+    assert [len(turns) for turns in given] == list(range(1, 100, 2))
 
 
 # ── the same as if each call were read whole ─────────────────────────────────────────────────────────────────
@@ -137,7 +140,6 @@ def same_as_read_whole(portable: Portable, sketched: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("api", list(MODELS))
-@pytest.mark.usefixtures("only_news")
 def test_what_is_told_of_the_news_is_what_all_of_it_comes_to(path: Path, api: str) -> None:
     named = {"id": IDS[api]} if IDS[api] else {"name": "weather"}
     with Trace(path) as trace:
@@ -154,19 +156,17 @@ def test_what_is_told_of_the_news_is_what_all_of_it_comes_to(path: Path, api: st
                 "llm_call", content="Nothing new.", system="You undress people." if turn == 2 else None
             )
             trace.step("user", text="Go on.")
-    same_as_read_whole(read_trace_file(path), 16)
+    same_as_read_whole(read_long(path), 16)
 
 
 @pytest.mark.parametrize("api", list(MODELS))
-@pytest.mark.usefixtures("only_news")
 def test_answers_in_a_row_are_told_as_one_or_left_to_be_read_later(path: Path, api: str) -> None:
     write(path, (("llm_call", {"model": MODELS[api], "content": f" answer {n}"}) for n in range(5)))
     # Gemini's are joined to one text, which cannot be told piece by piece.
-    same_as_read_whole(read_trace_file(path), 2 if api == "gemini" else 5)
+    same_as_read_whole(read_long(path), 2 if api == "gemini" else 5)
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-@pytest.mark.usefixtures("only_news")
 def test_instructions_among_the_messages_count_where_they_stand(path: Path, role: str) -> None:
     first = [{"role": role, "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     with Trace(path) as trace:
@@ -176,7 +176,7 @@ def test_instructions_among_the_messages_count_where_they_stand(path: Path, role
         later = {"role": role, "content": "Be long."}
         trace.step("llm_call", messages=[*first, *said, later], content="Long.")
         trace.step("llm_call", prompt="Go on.", content="On.")
-    same_as_read_whole(read_trace_file(path), 4)
+    same_as_read_whole(read_long(path), 4)
 
 
 @settings(max_examples=60)
@@ -186,12 +186,9 @@ def test_no_shape_of_fields_is_told_otherwise(
 ) -> None:
     path = tmp_path_factory.mktemp("rows") / "t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rewind.formats.trace.calls._AGAIN", 0)
-        same_as_read_whole(read_trace_file(path))
+    same_as_read_whole(read_long(path))
 
 
-@pytest.mark.usefixtures("only_news")
 def test_a_result_that_comes_late_does_not_change_what_a_call_was_given(path: Path) -> None:
     with Trace(path) as trace:
         trace.step("llm_call", model="claude-x", content="Wait.")
@@ -200,7 +197,7 @@ def test_a_result_that_comes_late_does_not_change_what_a_call_was_given(path: Pa
         trace.step("llm_call", error="overloaded")
         trace.step("tool_result", id="c", output="three")
         trace.step("llm_call", content="Done.")
-    portable = read_trace_file(path)
+    portable = read_long(path)
     calls = [step for step in portable.recording.steps if step.request.kind is StepKind.LLM_CALL]
     given = [json.loads(portable.blobs[step.request.body])["messages"] for step in calls]
     assert [len(turn["content"]) for turn in given[1][1:]] == [2]
@@ -218,33 +215,29 @@ def test_a_line_of_too_many_values_is_not_read_but_signs_in_texts_are_none(path:
     assert read_trace_file(path).recording.damage == ()
 
 
-def test_lines_after_too_many_values_in_all_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewind.formats.trace.lines.MOST_VALUES_IN_ALL", 30)
+def test_lines_after_too_many_values_in_all_are_named(path: Path) -> None:
     path.write_text('{"kind":"note","ts":1,"run":"r"}\n' * 12)
-    recording = read_trace_file(path).recording
+    recording = read_trace_file(path, values=30).recording
     assert len(recording.steps) == 10
     assert recording.damage == tuple(f"line {n}: not read: there are 30 values before it" for n in (11, 12))
 
 
-def test_what_was_asked_before_many_forks_is_left_out_and_told(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rewind.formats.trace.reconstruct._INHERITED", 5)
+def test_what_was_asked_before_many_forks_is_left_out_and_told(path: Path) -> None:
     rows: list[Row] = [("user", {"text": "one"}), ("user", {"text": "two"})]
     rows += [("llm_call", {"pid": n, "content": "hi"}) for n in (1, 2, 3)]
     write(path, iter(rows))
-    portable = read_trace_file(path)
+    portable = read_trace_file(path, inherited_turns=5)
     bodies = [portable.blobs[step.request.body] for step in portable.recording.steps[2:]]
     assert [len(json.loads(body)["messages"]) for body in bodies] == [2, 2, 0]
     assert "is left out of some forked processes" in portable.recording.damage[0]
-    assert portable.recording.damage[0] in replay(path).remarks
+    replayed = replay_trace(path, limits=TraceLimits(inherited_turns=5))
+    assert portable.recording.damage[0] in replayed.remarks
 
 
-def test_settings_beyond_a_limit_are_left_out_and_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewind.formats.trace.reconstruct._SETTINGS", 2)
+def test_settings_beyond_a_limit_are_left_out_and_told(path: Path) -> None:
     start = {"request": {"a": 1, "b": 2, "c": 3}}
     write(path, iter([("start", start), ("llm_call", {"content": "hi"})]))
-    portable = read_trace_file(path)
+    portable = read_trace_file(path, settings=2)
     body = json.loads(portable.blobs[portable.recording.steps[1].request.body])
     assert body == {"messages": [], "a": 1, "b": 2}
     assert portable.recording.damage == (
@@ -252,14 +245,10 @@ def test_settings_beyond_a_limit_are_left_out_and_told(path: Path, monkeypatch: 
     )
 
 
-def test_long_settings_are_not_repeated_in_a_trace_that_is_too_long(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rewind.formats.trace.exchanges.LONGEST_RUN", 0)
-    monkeypatch.setattr("rewind.formats.trace.exchanges._SHORT", 100)
+def test_long_settings_are_not_repeated_in_a_trace_that_is_too_long(path: Path) -> None:
     rows: list[Row] = [("start", {"model": "m", "system": "s" * 200, "prompt": "go"})]
     write(path, iter([*rows, ("llm_call", {"content": "hi"})]))
-    portable = read_trace_file(path)
+    portable = read_trace_file(path, request_bytes=0, short_settings_bytes=100)
     last = portable.recording.steps[-1].request
     assert json.loads(portable.blobs[last.body]) == {
         "model": "m",

@@ -14,13 +14,24 @@ from rewind import Trace, replay
 from rewind.cli.main import run
 from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
-from rewind.formats.trace.session import read_trace_file
 from rewind.model.session import Portable, Status
 from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import keep
 from rewind.store.journal.format import request_fields, response_fields
 from rewind.store.library import Library
-from unit.trace.traced import ADVICE, ARGUMENTS, MODELS, PROMPT, SNOW, SYSTEM, chat_asks, chat_says, record
+from rewind.store.trace_files import open_trace
+from unit.trace.traced import (
+    ADVICE,
+    ARGUMENTS,
+    MODELS,
+    PROMPT,
+    SNOW,
+    SYSTEM,
+    chat_asks,
+    chat_says,
+    read_trace_file,
+    record,
+)
 
 APIS = list(MODELS)
 
@@ -230,6 +241,13 @@ def test_other_runs_in_the_file_are_named(path: Path) -> None:
     assert read_trace_file(path, "aaaaaaaa").session.id == "aaaaaaaa"
 
 
+def test_settings_keep_the_order_of_the_line_so_that_a_body_is_the_same_in_every_process(path: Path) -> None:
+    settings = {"top_p": 1, "temperature": 0, "seed": 7, "stop": "x", "store": True}
+    portable = traced(path, ("llm_call", {**settings, "prompt": "go", "content": "hi"}))
+    body = json.loads(portable.blobs[portable.recording.steps[0].request.body])
+    assert [name for name in body if name in settings] == list(settings)
+
+
 def test_a_blob_is_read_only_from_beside_the_trace_and_only_by_its_digest(path: Path) -> None:
     (path.parent / "secret.txt").write_text("not for you")
     row = {
@@ -263,7 +281,7 @@ def test_a_long_conversation_is_not_kept_once_per_call(path: Path) -> None:
     assert len(json.loads(portable.blobs[last.request.body])["messages"]) == 199
 
 
-def test_too_large_and_too_deep_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_and_too_deep_are_named(path: Path) -> None:
     good = '{"kind":"note","ts":1,"run":"r"}\n'
     path.write_text(good + '{"kind":"note","x":' + "[" * 50_000 + "]" * 50_000 + "}\n")
     assert read_trace_file(path).recording.damage == ("line 2: nested too deep",)
@@ -271,26 +289,20 @@ def test_too_large_and_too_deep_are_named(path: Path, monkeypatch: pytest.Monkey
     assert not read_trace_file(path).recording.damage
     path.write_text(good + '{"kind":"note","x":' + "9" * 5000 + "}\n")
     assert read_trace_file(path).recording.damage[0].startswith("line 2: no JSON")
-    monkeypatch.setattr("rewind.formats.trace.lines.LONGEST_LINE", 100)
     path.write_text(good + '{"kind":"note","x":"' + "x" * 200 + '"}\n')
-    assert read_trace_file(path).recording.damage == ("line 2: longer than 100 bytes",)
-    monkeypatch.setattr("rewind.formats.trace.lines.MOST_LINES", 10)
+    assert read_trace_file(path, line_bytes=100).recording.damage == ("line 2: longer than 100 bytes",)
     path.write_text(good * 20)
     with pytest.raises(BadCassette, match="more than 10 lines"):
-        read_trace_file(path)
-    monkeypatch.setattr("rewind.formats.trace.lines.LARGEST", 100)
+        read_trace_file(path, lines=10)
     with pytest.raises(BadCassette, match="too large"):
-        read_trace_file(path)
+        open_trace(path, largest=100)
 
 
-def test_a_conversation_too_long_to_repeat_is_told_without_its_past(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rewind.formats.trace.exchanges.LONGEST_RUN", 2000)
+def test_a_conversation_too_long_to_repeat_is_told_without_its_past(path: Path) -> None:
     with Trace(path) as trace:
         for number in range(20):
             trace.step("llm_call", prompt=f"question {number} " + "x" * 100, content="ok")
-    portable = read_trace_file(path)
+    portable = read_trace_file(path, request_bytes=2000)
     last = portable.recording.steps[-1].request
     assert last.note is not None and "left out" in last.note
     assert len(json.loads(portable.blobs[last.body])["messages"]) == 1

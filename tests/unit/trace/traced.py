@@ -11,12 +11,21 @@ from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
 from rewind import Trace
+from rewind.formats.trace.lines import TraceLimits
+from rewind.formats.trace.session import session_of_trace
+from rewind.model.session import Portable
+from rewind.store.trace_files import open_trace
 
 PROMPT = "What shall I wear in Oslo?"
 SYSTEM = "You dress people."
 ARGUMENTS = {"city": "Oslo"}
 SNOW = "4 degrees and snow"
 ADVICE = "Wear a coat."
+
+
+def read_trace_file(path: Path, run: str | None = None, **limits: int) -> Portable:
+    """The session in a trace, under other limits than usual where some are given."""
+    return session_of_trace(open_trace(path), run, TraceLimits(**limits))
 
 
 def chat_asks() -> ChatCompletion:

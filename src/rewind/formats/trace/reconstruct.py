@@ -1,4 +1,4 @@
-"""What a trace tells: its lines put together to calls of models, runs of tools and notes, in order.
+"""What happened in a traced run: its lines put together to calls of models, runs of tools and other lines, in order.
 
 An agent hands over what it has: whole requests and answers, or only what the model said. Where a call says what it was
 given (``messages``, ``input``, ``contents``), that holds; else it was given what had been said so far: what the user
@@ -7,60 +7,71 @@ kept apart by the fields ``agent`` and ``thread``, by process, and by API.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
 from rewind.formats.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
 from rewind.formats.trace.apis.catalogue import APIS, likely_api, recognised, words_of
-from rewind.formats.trace.conversation import Conversation
-from rewind.formats.trace.events import Call, Event, Note, ToolRun
+from rewind.formats.trace.conversation import (
+    ModelCall,
+    OpenCalls,
+    OtherLine,
+    TraceConversation,
+    TracedTool,
+    TraceEvent,
+)
 from rewind.formats.trace.fields import (
     answer_in,
-    asked_in,
-    call_in,
     error_in,
     parameters_in,
-    result_in,
-    said_by_user,
+    request_in,
+    settings_in,
     system_in,
+    tool_result_in,
+    tool_use_in,
     turns_in,
     usage_in,
-    without_turns,
+    user_words_in,
 )
-from rewind.formats.trace.lines import Entry
-from rewind.formats.trace.waiting import Waiting
+from rewind.formats.trace.lines import LIMITS, TraceLimits, TraceLine
 
-_DEFAULT = "openai"
-_SETTINGS = 256
-"""Settings that may be told once for all calls: each of them is repeated in every call."""
-_INHERITED = 200_000
-"""Turns that forked processes may take over from what was asked before them, all together."""
+_DEFAULT_API = "openai"
+
+
+def reconstruct(lines: Iterable[TraceLine], limits: TraceLimits = LIMITS) -> "Reconstruction":
+    """What these lines come to."""
+    reconstruction = Reconstruction(limits)
+    for line in lines:
+        reconstruction.add(line)
+    return reconstruction
 
 
 @dataclass(slots=True)
-class Story:
-    """Hears one line after the other."""
+class Reconstruction:
+    """Takes one line after the other."""
 
-    events: list[Event] = field(default_factory=list)
+    limits: TraceLimits
+    events: list[TraceEvent] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     """What is in the trace, and too much."""
-    last: Conversation | None = None
+    last: TraceConversation | None = None
     """The conversation that was spoken in last."""
-    _known: dict[tuple[str, str], Conversation] = field(default_factory=dict)
-    """By who speaks, and by API."""
-    _latest: dict[str, Conversation] = field(default_factory=dict)
-    _before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What was told once, before the first call of whom: the model, the tools, settings."""
-    _begins: dict[str, list[Any]] = field(default_factory=dict)
-    """What the user had asked by then, or the messages so far."""
-    _openings: dict[tuple[str, str], tuple[list[Any], list[Turn]]] = field(default_factory=dict)
-    """The same as turns, by API."""
-    _running: Waiting[ToolRun] = field(default_factory=Waiting)
-    _talks: list[Conversation] = field(default_factory=list)
+    _known: dict[tuple[str, str], TraceConversation] = field(default_factory=dict)
+    """By speaker, and by API."""
+    _latest: dict[str, TraceConversation] = field(default_factory=dict)
+    """By speaker."""
+    _settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By speaker: what was told once, before the first call: the model, the tools, parameters."""
+    _openings: dict[str, list[Any]] = field(default_factory=dict)
+    """By speaker: what the user had asked by then, or the messages so far."""
+    _opening_turns: dict[tuple[str, str], tuple[list[Any], list[Turn]]] = field(default_factory=dict)
+    """The same as turns, by speaker and by API."""
+    _running: OpenCalls[TracedTool] = field(default_factory=OpenCalls)
+    _conversations: list[TraceConversation] = field(default_factory=list)
     """By their numbers."""
-    _asked_in: dict[str, list[int]] = field(default_factory=dict)
+    _askers: dict[str, list[int]] = field(default_factory=dict)
     """By the id of a tool's call: heaps of the conversations that may wait for it, the newest first."""
     _inherited: int = 0
 
@@ -68,229 +79,222 @@ class Story:
     def conversations(self) -> int:
         return len(self._known)
 
-    def words(self) -> list[Turn]:
+    def prompts(self) -> list[Turn]:
         """What was asked, while no model has answered yet."""
-        usual = APIS[_DEFAULT]
-        begins = next(iter(self._begins.values()), [])
-        return [one if isinstance(one, dict) else usual.user(one) for one in begins]
+        return _as_turns(next(iter(self._openings.values()), []), APIS[_DEFAULT_API])
+
+    def add(self, line: TraceLine) -> None:
+        match line.kind:
+            case "llm_call":
+                self._add_call(line)
+            case "tool_call":
+                self._add_tool_call(line)
+            case "tool_result":
+                self._add_tool_result(line)
+            case "error" | "final":
+                self.events.append(OtherLine(line=line))
+            case _:
+                self._add_other(line)
+                self.events.append(OtherLine(line=line))
 
     def _leave_out(self, what: str) -> None:
-        """Told once, however often it holds."""
+        """Said once, however often it is so."""
         if what not in self.left_out:
             self.left_out.append(what)
 
-    def hear(self, entry: Entry) -> None:
-        match entry.kind:
-            case "llm_call":
-                self._call(entry)
-            case "tool_call":
-                self._tool_called(entry)
-            case "tool_result":
-                self._tool_answered(entry)
-            case "error" | "final":
-                self.events.append(Note(entry=entry))
-            case _:
-                self._take_note(entry)
-                self.events.append(Note(entry=entry))
-
     # ── calls of models ──────────────────────────────────────────────────────────────────────────────────────
 
-    def _call(self, entry: Entry) -> None:
-        who = _who(entry)
-        fields = {**(self._before.get(who) or self._before.get(_parent(who), {})), **asked_in(entry.fields)}
-        given = answer_in(entry.fields)
-        api, said = recognised(given) or self._in_any_words(who, entry, fields, given)
-        talk = self._conversation(who, api)
-        self._listen(talk, fields, said)
-        model = fields.get("model") or (said.document.get("model") if said is not None else None)
-        talk.model = model if isinstance(model, str) else talk.model
-        tools = fields.get("tools")
-        form = talk.form(
-            Asking(
-                model=talk.model,
-                system=talk.system,
-                tools=tools if isinstance(tools, list) else [],
-                parameters=parameters_in(fields),
-            )
+    def _add_call(self, line: TraceLine) -> None:
+        speaker = _speaker(line)
+        before = self._settings.get(speaker) or self._settings.get(_parent(speaker), {})
+        request = {**before, **request_in(line.fields)}
+        answer = answer_in(line.fields)
+        api, said = recognised(answer) or self._in_any_words(speaker, line, request, answer)
+        conversation = self._conversation(speaker, api)
+        self._take_request(conversation, request, said)
+        model = request.get("model") or (said.document.get("model") if said is not None else None)
+        conversation.model = model if isinstance(model, str) else conversation.model
+        tools = request.get("tools")
+        asking = Asking(
+            model=conversation.model,
+            system=conversation.system,
+            tools=tools if isinstance(tools, list) else [],
+            parameters=parameters_in(request),
         )
         self.events.append(
-            Call(
-                entry=entry,
+            ModelCall(
+                line=line,
                 api=api,
-                form=form,
-                turns=talk.give(),
-                model=talk.model,
+                form=conversation.form(asking),
+                turns=conversation.give(),
+                model=conversation.model,
                 said=said,
-                error=error_in(entry.fields) if said is None else "",
-                usage=usage_in(entry.fields),
+                error=error_in(line.fields) if said is None else "",
+                usage=usage_in(line.fields),
             )
         )
         if said is not None:
-            talk.say(said.turns)
-            talk.lost.extend(said.lost)
+            conversation.add(said.turns)
+            conversation.lost.extend(said.lost)
             for use in (use for turn in said.turns for use in api.uses(turn)):
-                talk.open.add(use, use.id, use.name)
+                conversation.open.add(use, use.id, use.name)
                 if use.id:
-                    heappush(self._asked_in.setdefault(use.id, []), -talk.number)
+                    heappush(self._askers.setdefault(use.id, []), -conversation.number)
 
     def _in_any_words(
-        self, who: str, entry: Entry, fields: dict[str, Any], given: Any
+        self, speaker: str, line: TraceLine, request: dict[str, Any], answer: Any
     ) -> tuple[Api, Said | None]:
-        """An answer that could be of any API: it is put as the conversation's."""
-        latest = self._latest.get(who)
-        api = likely_api(fields) or (latest.api if latest is not None else APIS[_DEFAULT])
-        uses = tuple(map(call_in, objects(entry.fields.get("tool_calls"))))
-        if given is None and not uses:
+        """An answer that could be of any API is written as the conversation's."""
+        latest = self._latest.get(speaker)
+        api = likely_api(request) or (latest.api if latest is not None else APIS[_DEFAULT_API])
+        uses = tuple(map(tool_use_in, objects(line.fields.get("tool_calls"))))
+        if answer is None and not uses:
             return api, None
-        text = words_of(given)
-        return api, api.spoken(text_of(given) if text is None and given is not None else text or "", uses)
+        text = words_of(answer)
+        return api, api.spoken(text_of(answer) if text is None and answer is not None else text or "", uses)
 
-    def _listen(self, talk: Conversation, fields: dict[str, Any], said: Said | None) -> None:
+    def _take_request(
+        self, conversation: TraceConversation, request: dict[str, Any], said: Said | None
+    ) -> None:
         """What the call says that it was given."""
-        system = system_in(fields)
-        talk.system = talk.system if system is None else system
-        given = turns_in(fields)
+        system = system_in(request)
+        conversation.system = conversation.system if system is None else system
+        given = turns_in(request)
         if given is None:
             return
         if isinstance(given, str):
-            talk.ask(given)
+            conversation.add_prompt(given)
             return
-        turns = [one if isinstance(one, dict) else talk.api.user(one) for one in given]
+        turns = _as_turns(given, conversation.api)
         if said is not None and said.turns and turns[-len(said.turns) :] == list(said.turns):
-            turns = turns[: -len(said.turns)]  # told when the answer had been added already
-        if isinstance(fields.get("previous_response_id"), str) and talk.turns:
-            talk.say(turns)
+            turns = turns[: -len(said.turns)]  # written when the answer had been added already
+        if isinstance(request.get("previous_response_id"), str) and conversation.turns:
+            conversation.add(turns)
         else:
-            talk.retell(turns)
+            conversation.replace(turns)
         if turns and turns[0].get("role") in ("system", "developer"):
-            talk.system = None
+            conversation.system = None
 
-    def _conversation(self, who: str, api: Api) -> Conversation:
-        talk = self._known.get((who, api.name))
-        if talk is None:
-            talk = self._known[who, api.name] = Conversation(api=api, number=len(self._talks))
-            self._talks.append(talk)
-            talk.say(self._opening(who if self._begins.get(who) else _parent(who), api))
-        self.last = self._latest[who] = talk
-        return talk
+    def _conversation(self, speaker: str, api: Api) -> TraceConversation:
+        conversation = self._known.get((speaker, api.name))
+        if conversation is None:
+            conversation = TraceConversation(api=api, number=len(self._conversations))
+            self._known[speaker, api.name] = conversation
+            self._conversations.append(conversation)
+            conversation.add(self._opening(speaker if self._openings.get(speaker) else _parent(speaker), api))
+        self.last = self._latest[speaker] = conversation
+        return conversation
 
-    def _opening(self, who: str, api: Api) -> list[Turn]:
+    def _opening(self, speaker: str, api: Api) -> list[Turn]:
         """What was asked before the first call. Processes that were forked after it share its turns."""
-        begins = self._begins.get(who, [])
-        known, turns = self._openings.get((who, api.name), (None, []))
-        if known is not begins:
+        opening = self._openings.get(speaker, [])
+        known, turns = self._opening_turns.get((speaker, api.name), (None, []))
+        if known is not opening:
             turns = []
-        turns += [one if isinstance(one, dict) else api.user(one) for one in begins[len(turns) :]]
-        self._openings[who, api.name] = begins, turns
+        turns += _as_turns(opening[len(turns) :], api)
+        self._opening_turns[speaker, api.name] = opening, turns
         self._inherited += len(turns)
-        if self._inherited <= _INHERITED:
+        if self._inherited <= self.limits.inherited_turns:
             return turns
         self._leave_out("what was asked before is left out of some forked processes: it is too much")
         return []
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _tool_called(self, entry: Entry) -> None:
-        told = call_in(entry.fields)
-        asked = self._asker(entry, told)
+    def _add_tool_call(self, line: TraceLine) -> None:
+        use = tool_use_in(line.fields)
+        asked = self._asker(line, use)
         if asked is not None:
-            use = asked[0].open.at(asked[1])
-            arguments = use.arguments if told.arguments is None else told.arguments
-            told = Use(told.id or use.id, told.name or use.name, arguments)
-        run = ToolRun(use=told, called=entry)
-        self._running.add(run, run.use.id, run.use.name)
+            conversation, place = asked
+            wanted = conversation.open.at(place)
+            arguments = wanted.arguments if use.arguments is None else use.arguments
+            use = Use(use.id or wanted.id, use.name or wanted.name, arguments)
+        run = TracedTool(use=use, called=line)
+        self._running.add(run, use.id, use.name)
         self.events.append(run)
 
-    def _tool_answered(self, entry: Entry) -> None:
-        result = result_in(entry.fields)
-        asked = self._asker(entry, Use(result.id, result.name, None))
+    def _add_tool_result(self, line: TraceLine) -> None:
+        result = tool_result_in(line.fields)
+        use = Use(result.id, result.name, None)
+        asked = self._asker(line, use)
         if asked is not None:
-            use = asked[0].open.take(asked[1])
-            result = Result(
-                id=result.id or use.id,
-                name=result.name or use.name,
-                output=result.output,
-                failed=result.failed,
-            )
-        else:
-            use = Use(result.id, result.name, None)
-        run = self._run_of(result, use)
+            conversation, place = asked
+            use = conversation.open.take(place)
+            result = replace(result, id=result.id or use.id, name=result.name or use.name)
+        run = self._run_of(result)
         if run is None:
-            run = ToolRun(use=use, called=None)
+            run = TracedTool(use=use, called=None)
             self.events.append(run)
-        run.came, run.result = entry, result
-        talk = asked[0] if asked is not None else self._talk_of(entry)
-        if talk is None:
+        run.returned, run.result = line, result
+        giver = asked[0] if asked is not None else self._conversation_of(line)
+        if giver is None:
             return
         if asked is None:
-            self.remarks.append(f"line {entry.number}: a result that no recorded answer asked for")
-        name = result.name or run.use.name
-        talk.bring(Result(id=result.id, name=name, output=result.output, failed=result.failed))
+            self.remarks.append(f"line {line.number}: a result that no recorded answer asked for")
+        giver.add_result(replace(result, name=result.name or run.use.name))
 
-    def _run_of(self, result: Result, use: Use) -> ToolRun | None:
+    def _run_of(self, result: Result) -> TracedTool | None:
         """The run that the result belongs to, which waits no longer: by id, or else the oldest of that tool."""
         place = self._running.of_id(result.id) if result.id else None
-        if place is None:
-            name = result.name or use.name
-            place = self._running.of_names((name, "")) if name else self._running.oldest()
+        if place is None and result.name:
+            place = self._running.of_names((result.name, ""))
+        elif place is None:
+            place = self._running.oldest()
         return None if place is None else self._running.take(place)
 
-    def _asker(self, entry: Entry, told: Use) -> tuple[Conversation, int] | None:
+    def _asker(self, line: TraceLine, use: Use) -> tuple[TraceConversation, int] | None:
         """The conversation whose answer asked for the tool, and the place among its open calls: first the one that the
         line belongs to, then the newest."""
-        first = self._talk_of(entry)
-        if first is not None and (place := first.asked_for(told.id, told.name)) is not None:
+        first = self._conversation_of(line)
+        if first is not None and (place := first.asked_for(use.id, use.name)) is not None:
             return first, place
-        waiting = self._asked_in.get(told.id, []) if told.id else []
+        waiting = self._askers.get(use.id, []) if use.id else []
         while waiting:
-            talk = self._talks[-waiting[0]]
-            if (place := talk.open.of_id(told.id)) is not None:
-                return talk, place
+            conversation = self._conversations[-waiting[0]]
+            if (place := conversation.open.of_id(use.id)) is not None:
+                return conversation, place
             heappop(waiting)
         return None
 
-    def _talk_of(self, entry: Entry) -> Conversation | None:
-        return self._latest.get(_who(entry)) or self.last
+    def _conversation_of(self, line: TraceLine) -> TraceConversation | None:
+        return self._latest.get(_speaker(line)) or self.last
 
-    # ── what else is told ────────────────────────────────────────────────────────────────────────────────────
+    # ── other lines ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _take_note(self, entry: Entry) -> None:
+    def _add_other(self, line: TraceLine) -> None:
         """What the user says, and what is told once for all calls before the first of them."""
-        who = _who(entry)
-        if (talk := self._latest.get(who)) is not None:
-            talk.say(talk.api.user(text) for text in said_by_user(entry))
+        speaker = _speaker(line)
+        if (conversation := self._latest.get(speaker)) is not None:
+            conversation.add(conversation.api.user(text) for text in user_words_in(line))
             return
-        told = asked_in(entry.fields)
-        given = turns_in(told)
-        before = self._before.setdefault(who, {})
-        before.update(without_turns(told))
-        if len(before) > _SETTINGS:
-            for name in list(before)[_SETTINGS:]:
-                del before[name]
+        request = request_in(line.fields)
+        given = turns_in(request)
+        settings = self._settings.setdefault(speaker, {})
+        settings.update(settings_in(request))
+        most = self.limits.settings
+        if len(settings) > most:
+            for name in list(settings)[most:]:
+                del settings[name]
             self._leave_out(
-                f"more than {_SETTINGS} settings are told before the first call; the last are left out"
+                f"more than {most} settings are told before the first call; the last are left out"
             )
         if isinstance(given, list):
-            self._begins[who] = list(given)
+            self._openings[speaker] = list(given)
         else:
-            self._begins.setdefault(who, []).extend(said_by_user(entry) or ([given] if given else []))
+            self._openings.setdefault(speaker, []).extend(user_words_in(line) or ([given] if given else []))
 
 
-def _who(entry: Entry) -> str:
-    """Whose line it is."""
-    told = (entry.fields.get(name) for name in ("agent", "thread"))
-    named = "/".join(str(one) for one in told if isinstance(one, str | int))
-    return f"{entry.pid or ''}:{named}"
+def _as_turns(given: list[Any], api: Api) -> list[Turn]:
+    return [turn if isinstance(turn, dict) else api.user(turn) for turn in given]
 
 
-def _parent(who: str) -> str:
+def _speaker(line: TraceLine) -> str:
+    """Whose line it is: process, agent and thread."""
+    names = (line.fields.get(name) for name in ("agent", "thread"))
+    named = "/".join(str(name) for name in names if isinstance(name, str | int))
+    return f"{line.pid or ''}:{named}"
+
+
+def _parent(speaker: str) -> str:
     """The same in the process that this one was forked from."""
-    return ":" + who.partition(":")[2]
-
-
-def told_by(entries: Iterable[Entry]) -> Story:
-    """The story of these lines."""
-    story = Story()
-    for entry in entries:
-        story.hear(entry)
-    return story
+    return ":" + speaker.partition(":")[2]
