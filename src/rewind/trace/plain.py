@@ -1,5 +1,6 @@
-"""Any value of an agent's as JSON: what has fields becomes its fields, what is no JSON becomes text. Never raises."""
+"""Any value of an agent as JSON: an object becomes its fields, what is not JSON becomes text. Never raises."""
 
+import json
 import math
 from base64 import b64encode
 from typing import Any
@@ -94,3 +95,47 @@ def _words(value: Any) -> str:
         return str(value)[:]
     except Exception:  # noqa: BLE001  the object's own fault, and not a reason to lose the step
         return f"<{type(value).__name__}>"
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=plain).encode
+_encode_ascii = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=plain).encode
+
+
+def json_bytes(value: Any) -> bytes:
+    """The value as JSON in UTF-8: quickly where the value allows it, else by way of :func:`plain`."""
+    try:
+        text = _encode(value)
+        if text.count("{") + text.count("[") <= DEEPEST or not _is_deep(value):
+            return text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair can only be written as an escape
+        return _encode_ascii(value).encode()
+    except (ValueError, TypeError, RecursionError):
+        pass  # not a finite number, inside itself, a key that is not text, too deep
+    return _encode_ascii(plain(value)).encode()
+
+
+def field_bytes(value: Any) -> bytes:
+    """A field in UTF-8: its own text, or its JSON."""
+    text = value if isinstance(value, str | dict | list | tuple) else plain(value)
+    if not isinstance(text, str):
+        return json_bytes(text)
+    try:
+        # Bytes of a file name, or of an output, that are not UTF-8.
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _is_deep(value: Any) -> bool:
+    """True if it is nested deeper than a reader may be able to follow."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        below = (
+            container.values() if isinstance(container, dict) else container
+            for container in level
+            if isinstance(container, dict | list | tuple)
+        )
+        level = [inner for values in below for inner in values if isinstance(inner, dict | list | tuple)]
+        if not level:
+            return False
+    return True

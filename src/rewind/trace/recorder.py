@@ -1,11 +1,14 @@
 """``Trace``: a line for every step of an agent, on the disk when ``step`` returns.
 
 A line is one ``write`` of whole bytes to a descriptor that only appends, so lines of threads and of forked processes do
-not mix, and a process that is killed loses none that it had finished. Nothing here ever raises into the agent, and
-nothing is asked of the model: what goes wrong is said once on stderr, and the run goes on.
+not mix, and a process that is killed loses none that it had finished. An output that is too long for its line is kept
+whole beside the trace, in ``<trace>.blobs/<sha256>``, before the line that names it. Nothing here ever raises into the
+agent: what goes wrong is said once on stderr, and the run goes on.
+
+Standard library only, and little of it: an agent imports this.
 """
 # Importing pathlib would take longer than all of this.
-# ruff: noqa: PTH100, PTH103, PTH120
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH110, PTH116, PTH118, PTH120
 
 import contextlib
 import os
@@ -17,18 +20,14 @@ from stat import S_ISREG
 from types import TracebackType
 from typing import Any
 
-from rewind.trace.blobs import Blobs, cut_at, sync_folder
-from rewind.trace.plain import plain
-from rewind.trace.secrets import Secrets
-from rewind.trace.writing import json_of, whole_field
+from rewind.trace.plain import field_bytes, json_bytes, plain
+from rewind.trace.secrets import OwnSecrets
 
 RESERVED = frozenset({"kind", "ts", "run", "pid", "cut", "blob_ref"})
-"""What the recorder itself says in a line; a field of that name is kept under the name and an underscore."""
+"""Names that the recorder itself uses; a field of such a name gets an underscore behind it."""
 WHOLE = frozenset({"llm_call"})
-"""Kinds of which nothing is cut: their fields are the conversation itself."""
+"""Kinds whose fields are never cut: they are the conversation itself."""
 _APPEND = os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-_WIDEST = 4
-"""Bytes that a character may take."""
 
 
 class Trace:
@@ -51,32 +50,32 @@ class Trace:
         a line holds (the whole is kept beside the trace; ``None``: never cut), ``durable`` whether every step waits
         until the disk has it, so that it survives the death of the machine, too."""
         self.run_id = os.urandom(4).hex() if run is None else str(run)
-        """What all lines of this run have in common."""
+        """In every line of this run."""
         self.path = ""
         """Where it is written."""
         self._cap = cap if isinstance(cap, int) and cap >= 0 else None
         self._durable = durable
         self._fd = -1
         self._end = -1
-        """Where the file ended when this process last wrote to it whole; -1: it is to be looked at."""
+        """Where the file ended after the last write of this process; -1: unknown, so look."""
         self._regular = False
         self._closed = False
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._lock = threading.RLock()  # a signal's handler may record a step in the midst of another
         self._born = self._pid = os.getpid()
         self._variables = -1
-        self._secrets = Secrets()
-        self._guarded("cannot be opened", lambda: self._begin(path))
+        self._secrets = OwnSecrets()
+        self._without_raising("cannot be opened", lambda: self._begin(path))
 
     def step(self, kind: str = "", /, **fields: Any) -> None:
         """Write one line: what happened (``llm_call``, ``tool_call``, ``tool_result``, ``error``, ``final``, or any
         other word), and all that is to be known of it. Values that are not JSON become text."""
-        self._guarded("lost a step", lambda: self._write(kind, fields))
+        self._without_raising("lost a step", lambda: self._write(kind, fields))
 
     def close(self) -> None:
         """Nothing is written after this. May be called again."""
         self._closed = True
-        self._guarded("cannot be closed", self._release)
+        self._without_raising("cannot be closed", self._release)
 
     def __enter__(self) -> "Trace":
         return self
@@ -92,53 +91,51 @@ class Trace:
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
-            self._guarded("cannot be closed", self._release)
+            self._without_raising("cannot be closed", self._release)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A process that is handed this trace goes on with it: same file, same run."""
-        return _again, (self.path, self.run_id, self._cap, self._durable, self._born)
+        """A process that gets this trace goes on with it: same file, same run."""
+        return _reopened, (self.path, self.run_id, self._cap, self._durable, self._born)
 
     # ── one line ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, kind: str, fields: dict[str, Any]) -> None:
         if self._closed:
-            self._say("closed", "was closed: later steps are not kept")
+            self._warn("closed", "was closed: later steps are not kept")
             return
         if not kind and "kind" in fields:  # said by name
             kind = fields.pop("kind")
         if len(os.environ) != self._variables:  # keys that were loaded after the trace was begun
-            self._variables, self._secrets = len(os.environ), Secrets.of(os.environ)
+            self._variables, self._secrets = len(os.environ), OwnSecrets.of(os.environ)
         kind = kind if type(kind) is str else str(plain(kind))
         line: dict[str, Any] = {"kind": kind, "ts": time.time(), "run": self.run_id}
         if (pid := os.getpid()) != self._born:
             line["pid"] = pid
         for name in RESERVED.intersection(fields):
-            fields = {_free(one, fields) if one == name else one: value for one, value in fields.items()}
+            fields = {_free(key, fields) if key == name else key: value for key, value in fields.items()}
         line.update(fields)
-        text = json_of(line)
-        longest = len(text) if text.isascii() else len(text) * _WIDEST
-        if self._cap is not None and longest > self._cap and kind not in WHOLE:
-            text = json_of({**line, **short}) if (short := self._shortened(fields, self._cap)) else text
-        data = text.encode()
-        self._append((self._secrets.removed(data) if self._secrets.in_text(text) else data) + b"\n")
+        data = json_bytes(line)
+        if self._cap is not None and len(data) > self._cap and kind not in WHOLE:
+            data = json_bytes({**line, **short}) if (short := self._shortened(fields, self._cap)) else data
+        self._append(self._secrets.removed(data) + b"\n")
 
     def _shortened(self, fields: dict[str, Any], cap: int) -> dict[str, Any]:
-        """What is too long, cut; the whole of it goes to a file beside the trace."""
+        """The fields that are too long, cut; each whole value goes to a file beside the trace."""
         short: dict[str, Any] = {}
         cut: dict[str, str | None] = {}
         for name, value in fields.items():
-            whole = whole_field(value)
+            whole = field_bytes(value)
             if len(whole) > cap:
                 whole = self._secrets.removed(whole)  # before it is cut, perhaps through one
-                short[name] = cut_at(whole, cap)
+                short[name] = _cut_at(whole, cap)
                 cut[name] = self._kept(whole)
         return {**short, "cut": cut, "blob_ref": next(iter(cut.values()))} if cut else {}
 
     def _kept(self, whole: bytes) -> str | None:
         try:
-            return Blobs(self.path).put(whole, durable=self._durable)
+            return _keep_blob(f"{self.path}.blobs", whole, durable=self._durable)
         except OSError as error:
-            self._say("blob", f"could not keep a long output whole: {_why(error)}")
+            self._warn("blob", f"could not keep a long output whole: {_why(error)}")
             return None
 
     def _append(self, data: bytes) -> None:
@@ -159,7 +156,7 @@ class Trace:
             self._end = known + len(data) if known >= 0 else -1
 
     def _after_a_torn_line(self, data: bytes) -> bytes:
-        """Others write here, too, or did; one that died in the midst of a line must not spoil ours."""
+        """Another process writes here, too; if it died in the middle of a line, ours starts a new one."""
         for patience in (0.0005, 0.001, 0.002, 0):
             self._end = size = os.fstat(self._fd).st_size
             try:
@@ -174,12 +171,12 @@ class Trace:
 
     def _begin(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(os.fsdecode(path))  # the agent may change its folder
-        self._variables, self._secrets = len(os.environ), Secrets.of(os.environ)
+        self._variables, self._secrets = len(os.environ), OwnSecrets.of(os.environ)
         with self._alone():
             self._open()
 
     def _alone(self) -> threading.RLock:
-        """The lock of this process: in a forked child, whoever held it is not there to let it go."""
+        """The lock of this process: in a forked child, the thread that held it does not exist."""
         if (pid := os.getpid()) != self._pid:
             self._pid, self._lock = pid, threading.RLock()
         return self._lock
@@ -198,7 +195,7 @@ class Trace:
         self._end = -1
         self._regular = S_ISREG(os.fstat(self._fd).st_mode)
         if self._durable:
-            sync_folder(os.path.dirname(self.path))
+            _sync_folder(os.path.dirname(self.path))
 
     def _release(self) -> None:
         with self._alone():
@@ -208,25 +205,72 @@ class Trace:
 
     # ── trouble ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _guarded(self, what: str, work: Callable[[], object]) -> None:
+    def _without_raising(self, what: str, work: Callable[[], object]) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001  a recorder that stops the agent is worse than none
-            self._say(what, f"{what}: {_why(error)} (said once; the run goes on)")
+            self._warn(what, f"{what}: {_why(error)} (said once; the run goes on)")
 
-    def _say(self, about: str, sentence: str) -> None:
-        """Once for each kind of trouble: an agent's own words on stderr must still be found."""
-        if about in self._told:
+    def _warn(self, about: str, sentence: str) -> None:
+        """Once for each kind of trouble: what the agent itself prints must stay readable."""
+        if about in self._warned:
             return
-        self._told.add(about)
-        with contextlib.suppress(Exception):  # stderr may be closed: nobody is left who could be told
+        self._warned.add(about)
+        with contextlib.suppress(Exception):  # stderr may be closed: then nobody is there to read it
             sys.stderr.write(f"rewind: the trace {self.path or '?'} {sentence}\n")
 
 
-def _again(path: str, run: str, cap: int | None, durable: bool, born: int) -> Trace:
+def _reopened(path: str, run: str, cap: int | None, durable: bool, born: int) -> Trace:
     trace = Trace(path, run=run, cap=cap, durable=durable)
     trace._born = born
     return trace
+
+
+def _keep_blob(folder: str, data: bytes, *, durable: bool) -> str:
+    """Write these bytes whole under the name of their hash, for their owner only. Raises OSError."""
+    import hashlib  # takes as long to load as all the rest, and most traces have no long output
+
+    digest = hashlib.sha256(data).hexdigest()
+    path = os.path.join(folder, digest)
+    # The same output is kept once. A file of another size is not ours, and is written anew.
+    if os.path.exists(path) and os.stat(path).st_size == len(data):
+        return f"sha256:{digest}"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    draft = f"{path}.{os.urandom(6).hex()}.new"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(fd, rest) :]
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(draft, path)
+        if durable:
+            _sync_folder(folder)
+    except BaseException:
+        if os.path.exists(draft):
+            os.unlink(draft)
+        raise
+    return f"sha256:{digest}"
+
+
+def _sync_folder(path: str) -> None:
+    """Wait until the disk has the names in a folder. Raises OSError."""
+    fd = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _cut_at(data: bytes, cap: int) -> str:
+    """The start of a UTF-8 text, at most that many bytes, up to a whole character."""
+    while cap > 0 and data[cap : cap + 1] and data[cap] & 0xC0 == 0x80:
+        cap -= 1
+    return data[: max(cap, 0)].decode("utf-8", "replace")
 
 
 def _free(name: str, fields: dict[str, Any]) -> str:
@@ -249,5 +293,5 @@ def _where(trace: TracebackType | None) -> str:
 
 
 def _why(error: Exception) -> str:
-    told = getattr(error, "strerror", None) or str(error)
-    return told if isinstance(error, OSError) and told else f"{type(error).__name__}: {told}"
+    reason = getattr(error, "strerror", None) or str(error)
+    return reason if isinstance(error, OSError) and reason else f"{type(error).__name__}: {reason}"

