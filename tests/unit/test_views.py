@@ -212,7 +212,7 @@ REPLAYED = ReplayResult(
     total=2,
     drifted=0,
     live=0,
-    misses=(MissNote(reason="never recorded", report="the nearest is step 2"),),
+    misses=(MissNote(reason="never recorded", detail="the nearest is step 2"),),
     network_calls=0,
     output="different",
     output_difference="-a\n+b\n",

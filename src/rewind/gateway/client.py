@@ -4,7 +4,17 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, cast
 
-from rewind.gateway.exchange import Decided, Deny, Exchange, Hold, Origin, Pass, Play, RequestHandler, Verdict
+from rewind.gateway.exchange import (
+    Decided,
+    Exchange,
+    Hold,
+    Origin,
+    Pass,
+    Play,
+    Refusal,
+    RequestHandler,
+    Verdict,
+)
 from rewind.gateway.http1 import (
     MAX_HEAD,
     BadMessage,
@@ -268,7 +278,7 @@ class ClientConnection(asyncio.Protocol):
                 self.answered(keep_alive=usable and self._incoming.keep_alive)
             case Play():
                 self._paced = asyncio.get_running_loop().create_task(self._play_paced(verdict))
-            case Deny(status=status, reason=reason, headers=headers, body=body):
+            case Refusal(status=status, reason=reason, headers=headers, body=body):
                 self._answer(status, reason, headers, body)
                 self.answered(keep_alive=self._incoming.keep_alive)
             case Pass(changed=changed):

@@ -51,16 +51,18 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deny:
+class Refusal:
     """Answer with this instead; nobody is asked."""
 
     status: int
     reason: str
     headers: Headers
     body: bytes
+    message: str = ""
+    """Why, in one sentence, as the body says it."""
 
 
-Decided = Play | Pass | Deny
+Decided = Play | Pass | Refusal
 
 
 @dataclass(frozen=True, slots=True)

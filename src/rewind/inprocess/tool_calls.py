@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rewind.errors import ReplayMiss
-from rewind.gateway.exchange import Deny, Exchange, Pass, Play, Verdict
+from rewind.gateway.exchange import Exchange, Pass, Play, Refusal, Verdict
 from rewind.inprocess.reach import OWN_SCHEMES
 from rewind.inprocess.shared_gateway import GatewayGone, SharedGateway
 from rewind.match.call import Call
@@ -155,8 +155,8 @@ class ToolCalls:
             case Play():
                 step = self._junction.tally.served[-1]
                 raise ReplayMiss(f"The tool call of step {step.index} gave no answer when it was recorded.")
-            case Deny(body=told):
-                raise ReplayMiss(_message(told))
+            case Refusal(message=message):
+                raise ReplayMiss(message)
             case Pass():
                 self.ran += 1
                 return ToolUnderWay(self._gateway, exchange)
@@ -205,10 +205,3 @@ def _end(step: Step) -> float:
 
 def _head(scheme: str, method: str, path: str) -> RequestHead:
     return RequestHead(method=method, scheme=scheme, host="", port=0, target=f"/{path}", headers=_JSON)
-
-
-def _message(told: bytes) -> str:
-    try:
-        return str(json.loads(told)["error"])
-    except (ValueError, KeyError, TypeError):
-        return told.decode("utf-8", "replace")

@@ -49,13 +49,13 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Halt:
-    """Nobody answers, and that is no miss: the run is to go no further."""
+class StopRun:
+    """Nobody answers, and that is not a miss: the run is to go no further."""
 
     reason: str
 
 
-Decision = Serve | Forward | Put | Refuse | Halt
+Decision = Serve | Forward | Put | Refuse | StopRun
 
 
 class Policy(Protocol):

@@ -16,7 +16,7 @@ from rewind.match.nearest import RecordedCall, explain_miss, nearest_call
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.step import Step
-from rewind.playback.decision import Decision, Forward, Halt, Put, Refuse, Serve
+from rewind.playback.decision import Decision, Forward, Put, Refuse, Serve, StopRun
 from rewind.playback.tape import Tape
 
 
@@ -103,7 +103,7 @@ class ForkAt:
 
     def decide(self, call: Call) -> Decision:
         if self.over is not None:
-            return Halt(reason=self.over)
+            return StopRun(reason=self.over)
         body = blob_id(call.request.body)
         open_still = call.key == self._key and not self._answered
         if open_still and body == self._body:

@@ -2,7 +2,8 @@
 
     request ─► gateway ─► understand ─► policy.decide ─┬─ Serve    the tape answers
                (sockets)  (Call)                       ├─ Forward  upstream answers ─► capture ─► store
-                                                       └─ Refuse   the reason, in the provider's own error shape
+                                                       ├─ Refuse   the reason, in the provider's own error shape
+                                                       └─ StopRun  the same, to everything from now on
 
 Every byte on its way to the store passes the redactor here, and nowhere else. The gateway's thread never waits for
 the disk except at the end of an answer: writing happens on the writer thread, in order.
@@ -15,12 +16,12 @@ from typing import Any
 
 from rewind.conversation.threads import Threads
 from rewind.errors import DamagedStore, RewindError
-from rewind.gateway.exchange import Decided, Deny, Exchange, Pass, Play, Route, Verdict
+from rewind.gateway.exchange import Decided, Exchange, Pass, Play, Refusal, Route, Verdict
 from rewind.match.call import Call, understand
 from rewind.model.clock import Clock
 from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending, Step, StepKind, StepResponse
-from rewind.playback.decision import Change, Decision, Forward, Halt, Policy, Put, Refuse, Serve
+from rewind.playback.decision import Change, Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
@@ -28,7 +29,7 @@ from rewind.redaction.redactor import Redactor
 from rewind.runs.answer_recording import AnswerRecorder
 from rewind.runs.fault_guard import FaultGuard
 from rewind.runs.held_requests import HeldRequests
-from rewind.runs.pass_through import PassThrough, RefusedExchange, denial
+from rewind.runs.pass_through import PassThrough, RefusedExchange, refusal
 from rewind.runs.step_writer import StepWriter, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
 from rewind.runs.writer_thread import WriterThread
@@ -104,7 +105,7 @@ class Junction:
         if self.forwards_everything:
             return Pass()
         reason = "Rewind: a bug in Rewind: nobody was asked"
-        return denial({"error": {"message": reason}}, reason, word="Stopped")
+        return refusal({"error": {"message": reason}}, reason, word="Stopped")
 
     def remark(self, subject: str, text: str) -> None:
         self.tally.remark(subject, text)
@@ -199,7 +200,7 @@ class RecordedExchange(PassThrough):
         return bool(_frame_meaning(recorded) == _frame_meaning(self._junction.redactor.text(sent)))
 
     def missed(self, reason: str) -> None:
-        self._junction.tally.misses.append(MissNote(reason=reason, report=f"{self._head.url}: {reason}"))
+        self._junction.tally.misses.append(MissNote(reason=reason, detail=f"{self._head.url}: {reason}"))
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -238,7 +239,7 @@ class RecordedExchange(PassThrough):
         try:
             changed = change(request)
         except RewindError as problem:
-            return Halt(reason=problem.message), call
+            return StopRun(reason=problem.message), call
         if changed is request:
             return Forward(), call
         self._changed = changed
@@ -261,15 +262,14 @@ class RecordedExchange(PassThrough):
                 try:
                     return self._put(answer(request))
                 except RewindError as problem:
-                    return self._carry(Halt(reason=problem.message), call, request)
+                    return self._carry(StopRun(reason=problem.message), call, request)
             case Refuse(reason=reason, miss=miss):
-                report = "" if miss is None else miss.report
-                junction.tally.misses.append(MissNote(reason=reason, report=report, miss=miss))
-                return self._deny(denial(call.provider.refusal(reason), reason))
-            case Halt(reason=reason):
-                junction.tally.halted = junction.tally.halted or reason
-                told = f"Rewind: {reason}"
-                return self._deny(denial(call.provider.refusal(told), told, word="Stopped"))
+                junction.tally.misses.append(MissNote(reason=reason, miss=miss))
+                return self._refuse(refusal(call.provider.refusal(reason), reason))
+            case StopRun(reason=reason):
+                junction.tally.stopped = junction.tally.stopped or reason
+                message = f"Rewind: {reason}"
+                return self._refuse(refusal(call.provider.refusal(message), message, word="Stopped"))
 
     def _serve(self, decision: Serve) -> Play:
         step, junction = decision.step, self._junction
@@ -284,7 +284,7 @@ class RecordedExchange(PassThrough):
         self._keep_put(response, self._tell)
         return Play(response=response, ending=Ending.COMPLETE, pace=self._junction.pace)
 
-    def _deny(self, refusal: Deny) -> Deny:
+    def _refuse(self, refusal: Refusal) -> Refusal:
         """A refusal is kept as an answer, so that the session tells what the agent was told, and replays."""
         headers = (*refusal.headers, ("Content-Length", str(len(refusal.body))))
         head = ResponseHead(status=refusal.status, reason=refusal.reason, headers=headers)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rewind.gateway.exchange import Deny, Pass, Verdict
+from rewind.gateway.exchange import Pass, Refusal, Verdict
 from rewind.model.http import Headers, ResponseHead
 from rewind.model.step import Ending
 
@@ -46,13 +46,13 @@ class RefusedExchange(PassThrough):
         return False
 
     def arrived(self, body: bytes | None) -> Verdict:
-        return denial({"error": {"message": f"rewind: {self._reason}"}}, self._reason)
+        return refusal({"error": {"message": f"rewind: {self._reason}"}}, self._reason)
 
 
-def denial(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Deny:
+def refusal(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Refusal:
     """A refusal that SDKs do not retry, and that a person can recognise."""
     line = reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")
-    return Deny(
+    return Refusal(
         status=MISS_STATUS,
         reason=f"Rewind {word}",
         headers=(
@@ -61,4 +61,5 @@ def denial(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Deny:
             ("x-should-retry", "false"),
         ),
         body=json.dumps(payload).encode(),
+        message=reason,
     )

@@ -13,10 +13,15 @@ class MissNote:
 
     reason: str
     """One sentence."""
-    report: str
-    """Many lines; may be empty."""
     miss: Miss | None = None
     """What the recording has instead, where the request was looked for in one."""
+    detail: str = ""
+    """More than the reason, where nothing was looked for."""
+
+    @property
+    def report(self) -> str:
+        """Many lines, for the person at the terminal; may be empty."""
+        return self.detail if self.miss is None else self.miss.report
 
 
 @dataclass(slots=True)
@@ -32,8 +37,8 @@ class Tally:
     drifted: int = 0
     live: int = 0
     misses: list[MissNote] = field(default_factory=list)
-    halted: str | None = None
-    """Why nothing more was asked, from some call on."""
+    stopped: str | None = None
+    """Why nothing more was answered, from some call on."""
     _remarks: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def remark(self, subject: str, text: str) -> None:

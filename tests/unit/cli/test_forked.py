@@ -67,7 +67,7 @@ def test_what_a_fork_reuses_may_be_one_step_or_none_and_what_it_spends_unknown()
 
 def test_what_went_wrong_comes_first() -> None:
     lines = said(
-        misses=(MissNote(reason="r", report="Never recorded."),),
+        misses=(MissNote(reason="r", detail="Never recorded."),),
         remarks=("this run: was stopped: enough",),
         unasked="Step 4 was never asked.",
         broken="disk full",
@@ -137,7 +137,7 @@ def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> Non
         ({"stopped": "the limit"}, ExitCode.AGENT_FAILED),
         ({"broken": "disk full"}, ExitCode.ENVIRONMENT),
         ({"unasked": "never", "exit_code": 3}, ExitCode.MISS),
-        ({"misses": (MissNote(reason="r", report=""),)}, ExitCode.MISS),
+        ({"misses": (MissNote(reason="r", detail=""),)}, ExitCode.MISS),
         ({"exit_code": 130, "unasked": "never"}, ExitCode.INTERRUPTED),
     ],
 )

@@ -158,7 +158,7 @@ def test_an_exact_replay_is_one_line():
         (
             {
                 "played": 1,
-                "misses": (MissNote(reason="never recorded", report="the long report\n"),),
+                "misses": (MissNote(reason="never recorded", detail="the long report\n"),),
                 "output": "different",
             },
             ExitCode.MISS,
@@ -175,7 +175,7 @@ def test_a_difference_and_a_miss_come_before_the_last_line():
     _, lines = replayed(
         output="different",
         output_difference="--- recorded\n+++ replayed\n-a\n+b \x1b[31m",
-        misses=(MissNote(reason="never recorded", report=""),),
+        misses=(MissNote(reason="never recorded", detail=""),),
         remarks=("remark",),
     )
     assert lines[:6] == [

@@ -10,7 +10,7 @@ from rewind.match.call import understand
 from rewind.model.http import HttpRequest, HttpResponse, ResponseHead
 from rewind.model.ids import MatchKey, blob_id
 from rewind.model.step import Step
-from rewind.playback.decision import Decision, Forward, Halt, Put, Refuse, Serve
+from rewind.playback.decision import Decision, Forward, Put, Refuse, Serve, StopRun
 from rewind.playback.fork_policy import ForkAt
 from rewind.playback.tape import Tape
 from support.exchanges import request_of
@@ -81,7 +81,7 @@ class Fork:
                 return answer(request).body.decode()
             case Refuse():
                 return "refused"
-            case Halt(reason=reason):
+            case StopRun(reason=reason):
                 return reason
 
 

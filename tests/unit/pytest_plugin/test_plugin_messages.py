@@ -29,7 +29,7 @@ def call(body: bytes) -> Call:
 
 
 def note_of(miss: Miss) -> MissNote:
-    return MissNote(reason=miss.reason, report=miss.report, miss=miss)
+    return MissNote(reason=miss.reason, miss=miss)
 
 
 def test_a_command_can_be_pasted_into_a_shell() -> None:

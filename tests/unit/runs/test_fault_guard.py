@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rewind.gateway.exchange import Deny, Pass, Verdict
+from rewind.gateway.exchange import Pass, Refusal, Verdict
 from rewind.match.call import Call
 from rewind.model.clock import SystemClock
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
@@ -88,9 +88,9 @@ def test_an_exchange_goes_on_unrecorded_whatever_fails_and_the_run_says_so_once(
 
 def test_an_exchange_that_does_not_fail_is_not_changed() -> None:
     remarks: list[tuple[str, str]] = []
-    denial = Deny(status=424, reason="", headers=(), body=b"")
-    fragile = Fragile("never", denial)
-    assert whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark))) is denial
+    refusal = Refusal(status=424, reason="", headers=(), body=b"")
+    fragile = Fragile("never", refusal)
+    assert whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark))) is refusal
     assert fragile.heard == [
         "arrived",
         "answer_began",

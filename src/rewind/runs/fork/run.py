@@ -128,7 +128,7 @@ class _ForkRun:
             code = run.child.wait()
             ended_by_us = self._enough.is_set()
             self._enough.set()
-        stopped = self._policy.over if ended_by_us else junction.tally.halted
+        stopped = self._policy.over if ended_by_us else junction.tally.stopped
         if stopped is not None:
             junction.remark("this run", f"was stopped: {stopped}")
         recording.end(code, junction.tally)
