@@ -16,10 +16,11 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.catalog.totals import Totals
 from rewind.store.files import prepare_home
-from rewind.store.journal import format as journal
-from rewind.store.journal.writer import folder_name
+from rewind.store.folders import folder_name
+from rewind.store.journal import records as journal
+from rewind.store.journal.lines import Fields, seal, stamped
+from rewind.store.journal.totals import Totals, totals_fields
 
 DAYS = 28
 """Over which the sessions are spread, so that all are among the last thirty."""
@@ -87,7 +88,7 @@ def make_sessions(
 def _lines(start: SessionStart, steps: int, source: random.Random, system: str) -> list[bytes]:
     run = start.id
     tools, settings = (f"{source.getrandbits(48):012x}" for _ in range(2))
-    lines = [journal.seal(journal.stamped(journal.session_fields(start), run=run, number=0))]
+    lines = [seal(stamped(journal.session_fields(start), run=run, number=0))]
     ts = start.started
     for step in range(1, steps + 1):
         request, answer = _TEMPLATES[source.randrange(len(MODELS))]
@@ -120,8 +121,8 @@ def _lines(start: SessionStart, steps: int, source: random.Random, system: str) 
         redactions=0,
     )
     counted = Totals(steps=steps, llm_calls=steps)
-    last = journal.stamped(journal.end_fields(end, counted, 0), run=run, number=2 * steps + 1)
-    return [*lines, journal.seal(last)]
+    last = stamped(journal.end_fields(end, totals_fields(counted), 0), run=run, number=2 * steps + 1)
+    return [*lines, seal(last)]
 
 
 def _sealed(body: str) -> bytes:
@@ -134,9 +135,9 @@ def _mark(name: str) -> Any:
     return f"@{name}@"
 
 
-def _template(fields: journal.Fields) -> str:
+def _template(fields: Fields) -> str:
     """The line of these fields, less its checksum, with ``%(name)s`` for each mark."""
-    marked = journal.stamped(fields, run=_mark("run"), number=_mark("n"))
+    marked = stamped(fields, run=_mark("run"), number=_mark("n"))
     text = json.dumps(marked, ensure_ascii=False, separators=(",", ":"))[:-1].replace("%", "%%")
     for name in ("run", "key", "body"):
         text = text.replace(f'"@{name}@"', f'"%({name})s"')

@@ -24,7 +24,8 @@ from rewind.model.session import SessionStart
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
 from rewind.store.derived import Derived
 from rewind.store.files import prepare_home
-from rewind.store.journal.writer import SessionWriter, folder_name
+from rewind.store.folders import folder_name
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.search.fill import TABLES
 from rewind.store.search.index import VERSION, Query, SearchIndex
 

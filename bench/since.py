@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench import machine
 from bench.journals import make_sessions
-from rewind.store.catalog.since import Mark, Part, first_seen
+from rewind.store.journal.first_seen import Mark, Part, first_seen
 
 STEPS = 100
 """In each session."""

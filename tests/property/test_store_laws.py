@@ -18,9 +18,11 @@ from rewind.store.catalog.catalog import Catalog
 from rewind.store.catalog.filters import Wanted
 from rewind.store.catalog.listing import listed
 from rewind.store.files import GrowingFile
-from rewind.store.journal import format as journal
-from rewind.store.journal.part import Part, decode_part, encode_record
-from rewind.store.journal.writer import SessionWriter, decode_times, encode_times
+from rewind.store.journal import records as journal
+from rewind.store.journal.lines import seal, unseal
+from rewind.store.journal.part import PartFile, decode_part, encode_record
+from rewind.store.journal.records import decode_times, encode_times
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
 from rewind.store.pack.recipes import Conversations, Expander, common_run
@@ -104,7 +106,7 @@ def test_a_common_run_is_as_long_as_it_can_be(
 def test_a_part_cut_anywhere_gives_a_beginning(pieces: list[tuple[int, bytes]], data: st.DataObject) -> None:
     head = ResponseHead(status=200, reason="OK", headers=(("A", "é\x80"),))
     with tempfile.TemporaryDirectory() as folder:
-        part = Part(Path(folder) / "part.1", head, broken=lambda why: None)
+        part = PartFile(Path(folder) / "part.1", head, broken=lambda why: None)
         for at, piece in pieces:
             part.append(at, piece)
         part.close()
@@ -141,9 +143,9 @@ def test_arrival_times_come_back(pairs: list[tuple[int, int]]) -> None:
 def test_a_line_gives_back_any_text(model: str, note: str, headers: list[tuple[str, str]], ms: float) -> None:
     asked = request(1, model=model, note=note or None)
     asked = replace(asked, head=replace(asked.head, headers=tuple(headers), target=note))
-    line = journal.seal(journal.request_fields(asked))
+    line = seal(journal.request_fields(asked))
     assert line.count(b"\n") == 1
-    assert journal.step_request(journal.unseal(line[:-1])) == asked
+    assert journal.step_request(unseal(line[:-1])) == asked
     answered = StepResponse(
         ending=journal.Ending.COMPLETE,
         head=None,
@@ -151,8 +153,8 @@ def test_a_line_gives_back_any_text(model: str, note: str, headers: list[tuple[s
         reading=Reading(text=model[:500], error=note or None),
         body=blob_id(b"x"),
     )
-    line = journal.seal(journal.response_fields(1, 1.0, answered, None))
-    assert journal.step_answer(journal.unseal(line[:-1])).response == answered
+    line = seal(journal.response_fields(1, 1.0, answered, None))
+    assert journal.step_answer(unseal(line[:-1])).response == answered
 
 
 @given(TEXT, st.integers(0, 10**9 - 1))

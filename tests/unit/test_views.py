@@ -14,7 +14,7 @@ from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, Step
 from rewind.model.usage import Usage
 from rewind.runs.replay import ReplayResult
 from rewind.runs.tally import MissNote
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 from rewind.views import fork as fork_views
 from rewind.views import session as views
 from rewind.views.body import body, events, read_body

@@ -37,17 +37,32 @@ def cost_of(pricing: Pricing, step: Step, reading: Reading | None = None) -> flo
     if response.tape is not None:
         return 0.0
     reading = reading or response.reading
-    for model in dict.fromkeys((reading.model, request.model)):
-        found = pricing.cost(
-            host=request.head.host,
-            target=request.head.target,
-            provider=request.provider,
-            model=model,
-            usage=reading.usage,
-            ts=request.ts,
-        )
-        if found is not None:
-            return found
+    return cost_of_call(
+        pricing,
+        (reading.model, request.model),
+        host=request.head.host,
+        target=request.head.target,
+        provider=request.provider,
+        usage=reading.usage,
+        ts=request.ts,
+    )
+
+
+def cost_of_call(
+    pricing: Pricing,
+    models: Iterable[str | None],
+    *,
+    host: str,
+    target: str,
+    provider: str,
+    usage: Usage,
+    ts: float,
+) -> float | None:
+    """By the first of the models that has a price: the one that answered, then the one that was asked for."""
+    for model in dict.fromkeys(models):
+        cost = pricing.cost(host=host, target=target, provider=provider, model=model, usage=usage, ts=ts)
+        if cost is not None:
+            return cost
     return None
 
 

@@ -23,7 +23,7 @@ from rewind.redaction.secrets import Secrets
 from rewind.runs.answer_recording import AnswerRecorder
 from rewind.runs.step_summary import StepSummary
 from rewind.runs.tally import Tally
-from rewind.store.journal.writer import folder_name
+from rewind.store.folders import folder_name
 from rewind.version import __version__
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC).timestamp()

@@ -21,7 +21,7 @@ from rewind.model.surroundings import Surroundings
 from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored
 from rewind.runs.rerun import command_hint
-from rewind.store.catalog.since import Mark, Part, Seen, first_seen
+from rewind.store.journal.first_seen import Mark, Part, Seen, first_seen
 from rewind.store.library import Library
 
 _LASTING = {

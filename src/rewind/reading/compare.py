@@ -18,8 +18,8 @@ from rewind.model.session import Session, split_step, step_in
 from rewind.model.step import Step
 from rewind.pricing.spending import Pricing
 from rewind.reading.progress import OnProgress, ignored
-from rewind.store.catalog.totals import Totals
 from rewind.store.journal.reader import SessionReader
+from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
 
 DIFF_ASPECTS = {slug(aspect): frozenset({aspect}) for aspect in Aspect if aspect is not Aspect.SNAPSHOT} | {

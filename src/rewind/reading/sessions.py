@@ -15,7 +15,7 @@ from rewind.reading.progress import OnProgress, ignored
 from rewind.store.catalog.catalog import Catalog
 from rewind.store.catalog.filters import Listed, Wanted
 from rewind.store.catalog.listing import listed
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
 
 _MOST_RECENT = 50

@@ -6,7 +6,7 @@ from rewind.model.http import Chunk, Headers, ResponseHead
 from rewind.model.step import StepResponse
 from rewind.redaction.redactor import Redactor
 from rewind.runs.writer_thread import WriterThread
-from rewind.store.journal.part import Part
+from rewind.store.journal.part import PartFile
 
 READ_LIMIT = 4 * 1024 * 1024
 """A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
@@ -50,7 +50,7 @@ class AnswerRecorder:
         """The redacted bytes again, for reading their meaning; ``None`` when they are too many."""
         self._stream = redactor.stream(head)
         self._waiting: list[bytes] = []
-        self._part: Part | None = None
+        self._part: PartFile | None = None
         self._replacement: bytes | None = None
 
     @property

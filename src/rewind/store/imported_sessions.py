@@ -9,9 +9,9 @@ from rewind.errors import EnvironmentProblem
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Recording
 from rewind.model.step import Step
-from rewind.store.catalog.totals import Totals
 from rewind.store.files import make_private_folder, prepare_home, reason
-from rewind.store.journal.format import Fields, end_fields, request_fields, response_fields, session_fields
+from rewind.store.journal.lines import Fields
+from rewind.store.journal.records import end_fields, request_fields, response_fields, session_fields
 from rewind.store.journal.writer import STREAMS, SessionWriter
 from rewind.store.library import Library
 from rewind.store.portable import PortableReader
@@ -62,7 +62,7 @@ def _same_id(home: Path, recording: Recording) -> bool | None:
 def _content(recording: Recording) -> tuple[object, ...]:
     """All that a copy of it must have, as a journal has it. Bodies are named by their hashes."""
     session = recording.session
-    end = None if session.end is None else end_fields(session.end, Totals(), 0)
+    end = None if session.end is None else end_fields(session.end, {}, 0)
     return (
         session_fields(replace(session.start, imported=True)),
         recording.surroundings,

@@ -3,21 +3,19 @@
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from rewind.errors import AmbiguousSession, EnvironmentProblem, SessionNotFound
+from rewind.errors import AmbiguousSession, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
-from rewind.model.ids import SessionId
 from rewind.model.session import Session, Status
 from rewind.pricing.spending import Pricing
-from rewind.store.catalog.totals import Totals, totals_of
-from rewind.store.files import check_home, open_to_read, reason
+from rewind.store.files import check_home, open_to_read
+from rewind.store.folders import FOLDER, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
-from rewind.store.journal.writer import FOLDER
+from rewind.store.journal.totals import Totals, totals_of
 from rewind.store.portable import PortableReader
 from rewind.store.session_files import is_file_of_a_session, names_a_file, open_file
 from rewind.store.verify import Damage, verify_session
@@ -91,13 +89,6 @@ class Library:
             return ()  # every byte of a file is checked when it is opened
         return verify_session(self._folder(session))
 
-    def fresh_id(self) -> SessionId:
-        """An id that no session has yet."""
-        taken = {folder[-8:] for folder in self._folders()}
-        while (fresh := secrets.token_hex(4)) in taken:
-            pass
-        return SessionId(fresh)
-
     def _folder(self, session: Session) -> Path:
         """A name from outside is data; only one of our own form becomes a path."""
         if not FOLDER.fullmatch(session.folder):
@@ -106,15 +97,7 @@ class Library:
 
     def _folders(self) -> list[str]:
         """The sessions' folders, newest first: their names sort by time."""
-        if not check_home(self._home):
-            return []
-        try:
-            with os.scandir(self._sessions) as entries:
-                return sorted((entry.name for entry in entries if FOLDER.fullmatch(entry.name)), reverse=True)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise EnvironmentProblem(f"The store {self._home} cannot be read: {reason(error)}.") from error
+        return session_folders(self._home)[::-1] if check_home(self._home) else []
 
     def _newest(self, folders: Iterable[str]) -> Iterator[Session]:
         for folder in folders:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rewind.store.files import open_to_read, read_at
-from rewind.store.journal.format import BadLine, seal, unseal
+from rewind.store.journal.lines import BadLine, seal, unseal
 
 _NAME = "replays.jsonl"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
-from rewind.store.journal.format import Journal
 from rewind.store.journal.reader import FolderReader, load_journal
+from rewind.store.journal.records import Journal
 from rewind.store.pack.frames import Role
 from rewind.store.pack.pack import Index, PackReader
 

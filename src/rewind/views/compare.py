@@ -16,8 +16,8 @@ from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
 from rewind.reading.bisect import CodeComparison, GroupBisection, PairBisection
 from rewind.reading.compare import SessionDiff
-from rewind.store.catalog.since import Seen, Use
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.first_seen import Seen, Use
+from rewind.store.journal.totals import Totals
 from rewind.text import moment
 from rewind.views.session import session as session_view
 from rewind.views.session import surroundings as surroundings_view

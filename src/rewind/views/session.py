@@ -7,7 +7,7 @@ from rewind.model.outcome import outcome_of
 from rewind.model.session import Lineage, Recording, Session
 from rewind.model.step import Step
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 from rewind.text import moment
 from rewind.views.body import body
 

@@ -10,7 +10,7 @@ from rewind.cli.screens.terminal import Terminal
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart, Status
 from rewind.reading.sessions import ListedSession
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 from unit.cli.shelf import Rewind, Shelf
 
 

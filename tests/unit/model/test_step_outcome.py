@@ -19,7 +19,7 @@ from rewind.model.step import Ending, Reading, Step, StepKind, StepOutcome, Step
 from rewind.runs.fork.result import best_answer
 from rewind.store.catalog.catalog import Catalog
 from rewind.store.catalog.fill import outcome_sql
-from rewind.store.catalog.totals import totals_of
+from rewind.store.journal.totals import totals_of
 from rewind.store.journal.writer import SessionWriter
 from unit.store.making import request, response, start
 

@@ -9,9 +9,10 @@ from rewind.model.http import Chunk
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd
 from rewind.model.step import Ending, Reading, StepRequest
-from rewind.store.catalog.totals import Totals
-from rewind.store.journal import format as journal
-from rewind.store.journal.format import read_journal, seal, stamped, unseal
+from rewind.store.journal import records as journal
+from rewind.store.journal.lines import seal, stamped, unseal
+from rewind.store.journal.records import read_journal
+from rewind.store.journal.totals import Totals, totals_fields
 from unit.store.making import request, response, start
 
 END = SessionEnd(
@@ -25,7 +26,7 @@ def lines(count: int = 3, *, end: bool = True) -> list[bytes]:
         fields.append(journal.request_fields(request(index)))
         fields.append(journal.response_fields(index, 5.0, response(), None))
     if end:
-        fields.append(journal.end_fields(END, Totals(steps=count), 77))
+        fields.append(journal.end_fields(END, totals_fields(Totals(steps=count)), 77))
     return [seal(stamped(each, run="7f3a2b9c", number=n)) for n, each in enumerate(fields)]
 
 
@@ -44,8 +45,8 @@ def test_every_value_comes_back_as_it_was() -> None:
     )
     for answered in (response(), response(trailers=(("X-T", "1"),)), cut):
         line = seal(journal.response_fields(4, 1.0, answered, None))[:-1]
-        assert journal.step_answer(unseal(line)) == journal.Answer(answered, None)
-    assert journal.session_end(unseal(seal(journal.end_fields(END, Totals(), 0))[:-1])) == END
+        assert journal.step_answer(unseal(line)) == journal.AnswerLine(answered, None)
+    assert journal.session_end(unseal(seal(journal.end_fields(END, totals_fields(Totals()), 0))[:-1])) == END
 
 
 def test_a_line_is_plain_json_that_says_first_what_it_is() -> None:
@@ -145,7 +146,7 @@ def test_chunks_may_be_named_instead_of_listed() -> None:
     found = journal.step_answer(
         unseal(seal(journal.response_fields(1, 1.0, answered, journal.BlobId("sha256:ab")))[:-1])
     )
-    assert found == journal.Answer(replace(answered, chunks=()), journal.BlobId("sha256:ab"))
+    assert found == journal.AnswerLine(replace(answered, chunks=()), journal.BlobId("sha256:ab"))
 
 
 def test_a_lineage_comes_back_as_it_was() -> None:

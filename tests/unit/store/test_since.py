@@ -12,7 +12,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart
 from rewind.model.step import Reading, StepKind
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.since import Mark, Part, Seen, first_seen
+from rewind.store.journal.first_seen import Mark, Part, Seen, first_seen
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from unit.store.making import request, response, start

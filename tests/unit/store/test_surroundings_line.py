@@ -11,7 +11,8 @@ from rewind.model.surroundings import Surroundings
 from rewind.store.catalog.catalog import Catalog
 from rewind.store.catalog.filters import Wanted
 from rewind.store.catalog.listing import listed
-from rewind.store.journal import format as journal
+from rewind.store.journal import records as journal
+from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.search.index import Query, SearchIndex
@@ -93,14 +94,14 @@ def test_a_reader_that_does_not_know_the_line_has_no_complaint(tmp_path: Path) -
     """As one of yesterday meets it: a kind of line it has never heard of."""
     folder = session(tmp_path, FOUND)
     path = folder / "journal.jsonl"
-    lines = [journal.unseal(line) for line in path.read_bytes().splitlines()]
+    lines = [unseal(line) for line in path.read_bytes().splitlines()]
     of_tomorrow = [
         line | {"kind": "of tomorrow"} if line["kind"] == "surroundings" else line for line in lines
     ]
     assert of_tomorrow != lines
     for fields in of_tomorrow:
         fields.pop("~", None)
-    path.write_bytes(b"".join(map(journal.seal, of_tomorrow)))
+    path.write_bytes(b"".join(map(seal, of_tomorrow)))
     assert verify_session(folder) == ()
     assert journal.read_journal(path.read_bytes()).surroundings is None
 
@@ -120,9 +121,9 @@ def test_values_of_another_kind_are_left_out(strange: dict[str, Any]) -> None:
 
 def test_what_is_written_is_what_is_read() -> None:
     for told in (FOUND, Surroundings(), Surroundings(branch="m\udcffin", dirty=False)):
-        line = journal.seal(journal.surroundings_fields(told, 5.0))
-        assert journal.surroundings_in(journal.unseal(line[:-1])) == told
-    assert list(json.loads(journal.seal(journal.surroundings_fields(FOUND, 5.0))))[:7] == [
+        line = seal(journal.surroundings_fields(told, 5.0))
+        assert journal.surroundings_in(unseal(line[:-1])) == told
+    assert list(json.loads(seal(journal.surroundings_fields(FOUND, 5.0))))[:7] == [
         "kind", "ts", "commit", "branch", "dirty", "changes", "locks",
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from rewind.model.ids import MatchKey
 from rewind.model.session import Session
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
-from rewind.store.catalog.totals import Totals, totals_fields, totals_from_fields
+from rewind.store.journal.totals import Totals, totals_fields, totals_from_fields
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from unit.store.making import PerToken, record, request, response, start

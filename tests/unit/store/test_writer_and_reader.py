@@ -12,7 +12,7 @@ from rewind.errors import EnvironmentProblem, NewerStore, UsageError
 from rewind.model.http import Chunk
 from rewind.model.session import Status
 from rewind.model.step import NO_BYTES, Ending
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.pack import BLOCK

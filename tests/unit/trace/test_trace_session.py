@@ -17,7 +17,7 @@ from rewind.errors import BadCassette, SessionNotFound
 from rewind.model.session import Portable, Status
 from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import keep
-from rewind.store.journal.format import request_fields, response_fields
+from rewind.store.journal.records import request_fields, response_fields
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace
 from unit.trace.traced import (

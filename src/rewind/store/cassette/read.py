@@ -22,8 +22,9 @@ from rewind.store.cassette.records import (
 from rewind.store.cassette.references import References
 from rewind.store.cassette.seal import MOST_TEXT, MemoryBudget, RawRecord, UnsealedCassette, unseal
 from rewind.store.files import read_bounded
+from rewind.store.folders import folder_name
 from rewind.store.journal.reader import status_of
-from rewind.store.journal.writer import STREAMS, folder_name
+from rewind.store.journal.writer import STREAMS
 from rewind.wire.json_weight import value_weight
 
 _ROOM = 1024 * 1024

@@ -37,7 +37,7 @@ from rewind.store.cassette.fields import (
     texts,
 )
 from rewind.store.cassette.references import Addressed
-from rewind.store.journal.format import USAGE_KINDS, lineage_in, response_fields
+from rewind.store.journal.records import USAGE_KINDS, lineage_in, response_fields
 
 MOST_STEPS = 100_000
 OF_THE_SESSION = "session"

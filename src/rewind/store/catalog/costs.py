@@ -6,8 +6,8 @@ from typing import Any
 
 from rewind.model.usage import Usage
 from rewind.pricing.spending import LEFT_OPEN, Pricing
-from rewind.store.catalog.totals import whole
 from rewind.store.derived import Row
+from rewind.store.journal.records import whole
 
 COSTS = {"nr": "INTEGER", "step": "BIGINT", "cost": "DOUBLE"}
 """The columns of the lines."""

@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, Protocol
 from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.pricing.spending import Pricing
 from rewind.store.catalog.costs import COSTS, PRICEABLE, cost_lines
-from rewind.store.catalog.rows import LINE, SESSION, Copier, folder_names, journal_size
+from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Columns, Row, as_sql_path
 from rewind.store.files import make_private_folder, open_private
+from rewind.store.folders import journal_size, session_folders
 
 _BATCH = 32 * 1024 * 1024
 """Bytes of journals that are brought in at once."""
@@ -50,7 +51,7 @@ class _Batch:
 
 def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Progress) -> None:
     """All of it or nothing: a catalog never knows half a catch-up. Without prices, costs wait for the next one."""
-    fresh, gone = _changes(db, home / "sessions")
+    fresh, gone = _changes(db, home)
     stale = prices is not None and _is_priced_otherwise(db, prices.fingerprint)
     if not (fresh or gone or stale):
         return
@@ -71,16 +72,16 @@ def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Pro
         db.execute("COMMIT")
 
 
-def _changes(db: Any, sessions: Path) -> tuple[list[str], list[int]]:
+def _changes(db: Any, home: Path) -> tuple[list[str], list[int]]:
     """The folders to be read, oldest first, and the numbers of the sessions to be forgotten."""
     # Who has ended writes no more, so their journals need not even be looked at.
     query = "SELECT folder, nr, CASE WHEN last IS NULL THEN size END FROM sessions"
     known = {folder: (nr, size) for folder, nr, size in db.execute(query).fetchall()}
-    there = folder_names(sessions)
+    there = session_folders(home)
     fresh = []
     for folder in there:
         _, size = known.get(folder, (0, -1))
-        if size is not None and size != journal_size(sessions, folder):
+        if size is not None and size != journal_size(home, folder):
             fresh.append(folder)
     left = (known.keys() - set(there)) | (known.keys() & set(fresh))
     return fresh, [known[folder][0] for folder in left]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from rewind.model.outcome import Outcome
 from rewind.model.session import Session
-from rewind.store.catalog.totals import Totals
+from rewind.store.journal.totals import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

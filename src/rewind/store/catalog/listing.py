@@ -10,8 +10,8 @@ from rewind.pricing.spending import known_sum
 from rewind.store.catalog.catalog import Catalog
 from rewind.store.catalog.costs import UNPRICED
 from rewind.store.catalog.filters import Listed, Wanted
-from rewind.store.catalog.totals import Totals
 from rewind.store.journal.reader import end_in, peek, start_in, status_of
+from rewind.store.journal.totals import Totals
 
 # A quotation mark inside a text is escaped there, so that no text reads like this.
 _PROBE = "contains(coalesce(first, ''), '\"probe\":true')"

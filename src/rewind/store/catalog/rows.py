@@ -8,17 +8,14 @@ catalog fail or lose the rest.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rewind.model.program import program_of
 from rewind.store.files import open_to_read, read_at
-from rewind.store.journal.counting import is_sound, trimmed
-from rewind.store.journal.format import BadLine, Fields, unseal
+from rewind.store.journal.lines import Fields, is_sound, trimmed, unseal_good
 from rewind.store.journal.reader import end_in, start_in
-from rewind.store.journal.writer import FOLDER
 
 SESSION = {
     "nr": "INTEGER",  # names the session in the table of steps; another one each time it is read
@@ -100,28 +97,6 @@ _HALF_PAIR = b"\\ud"
 """How half a surrogate pair begins; DuckDB takes no line with one."""
 
 
-def folder_names(sessions: Path) -> list[str]:
-    """The folders of all sessions, oldest first."""
-    try:
-        with os.scandir(sessions) as entries:
-            return sorted(entry.name for entry in entries if FOLDER.fullmatch(entry.name))
-    except FileNotFoundError:
-        return []
-
-
-def journal_size(sessions: Path, folder: str) -> int | None:
-    """``None`` when it is gone meanwhile: it is not a session any more."""
-    try:
-        return os.lstat(f"{sessions}/{folder}/journal.jsonl").st_size
-    except OSError:
-        return None
-
-
-def journal_sizes(sessions: Path) -> dict[str, int]:
-    sizes = ((folder, journal_size(sessions, folder)) for folder in folder_names(sessions))
-    return {folder: size for folder, size in sizes if size is not None}
-
-
 @dataclass(slots=True)
 class Copier:
     """Copies journals into a file for DuckDB, and gives a row for each session."""
@@ -164,13 +139,10 @@ def _usual(data: bytes, lines: list[bytes], run: str) -> list[bytes] | None:
 
 def _careful(lines: list[bytes], run: str) -> Iterator[bytes]:
     """The lines again with what DuckDB reads of them, each value made to fit its column."""
-    for line in lines:
-        with suppress(BadLine):  # `verify` names it; a catalog of the rest is still of use
-            fields = {**unseal(line), "run": run}
-            row = {name: _fitting(fields.get(name), sql) for name, sql in LINE.items()}
-            yield (
-                json.dumps({name: value for name, value in row.items() if value is not None}).encode() + b"\n"
-            )
+    for fields in unseal_good(lines):
+        fields["run"] = run
+        row = {name: _fitting(fields.get(name), sql) for name, sql in LINE.items()}
+        yield json.dumps({name: value for name, value in row.items() if value is not None}).encode() + b"\n"
 
 
 def _session_row(folder: str, first: bytes, last: bytes) -> Fields:

@@ -25,7 +25,7 @@ def encode_record(at: int, data: bytes) -> bytes:
     return _RECORD.pack(len(data), zlib.crc32(data, zlib.crc32(_TIME.pack(at))), at) + data
 
 
-class Part:
+class PartFile:
     """The in-flight answer of one step. ``append`` may run on another thread than everything else; it never raises."""
 
     def __init__(self, path: Path, head: ResponseHead, *, broken: Callable[[str], None]) -> None:
@@ -41,7 +41,7 @@ class Part:
             self._fail(error)
 
     @classmethod
-    def nowhere(cls) -> "Part":
+    def nowhere(cls) -> "PartFile":
         """A part that keeps nothing, for a writer that is broken already."""
         part = cls.__new__(cls)
         part.path, part._lock, part._file = Path(), threading.Lock(), None

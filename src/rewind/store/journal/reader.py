@@ -2,32 +2,30 @@
 
 import os
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.http import Chunk
-from rewind.model.ids import BlobId, SessionId, blob_id
+from rewind.model.ids import BlobId, blob_id
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
-from rewind.store.catalog.totals import Tally, Totals, totals_from_fields
 from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason
-from rewind.store.journal.counting import asked_in, few_fields, told_in
-from rewind.store.journal.format import (
-    Answer,
-    BadLine,
-    Fields,
+from rewind.store.folders import start_from_name
+from rewind.store.journal.lines import BadLine, Fields, few_fields, unseal
+from rewind.store.journal.part import PartContents, read_part
+from rewind.store.journal.records import (
+    AnswerLine,
     Journal,
+    decode_times,
     read_journal,
     session_end,
     session_start,
-    unseal,
 )
-from rewind.store.journal.part import PartContents, read_part
-from rewind.store.journal.writer import FOLDER, Stream, decode_times
+from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
+from rewind.store.journal.writer import Stream
 from rewind.store.pack.pack import PackReader
 
 _GLANCE = 8 * 1024
@@ -66,7 +64,7 @@ def start_in(line: bytes, folder: str) -> SessionStart:
     try:
         return session_start(unseal(line))
     except (BadLine, KeyError, TypeError):
-        return _start_from_name(folder)
+        return start_from_name(folder)
 
 
 def end_in(line: bytes) -> SessionEnd | None:
@@ -108,19 +106,6 @@ def _last_line(fd: int) -> Fields | None:
         size = min(size * 4, total)
 
 
-def _start_from_name(name: str) -> SessionStart:
-    """What the folder still tells when the first line is damaged."""
-    found = FOLDER.fullmatch(name)
-    assert found is not None, "only folders with a session's name are looked at"
-    try:
-        started = datetime.strptime(found[1] + "+0000", "%Y%m%dT%H%M%S.%fZ%z").timestamp()
-    except ValueError:
-        started = 0.0
-    return SessionStart(
-        id=SessionId(found[2]), name=None, command=(), cwd="", started=started, rewind_version="unknown"
-    )
-
-
 def load_journal(folder: Path) -> tuple[Journal, Session]:
     """The journal and the session it tells of. Raises SessionNotFound, or DamagedStore if it cannot be opened."""
     try:
@@ -134,7 +119,7 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0))
     finally:
         os.close(fd)
-    start = journal.start or _start_from_name(folder.name)
+    start = journal.start or start_from_name(folder.name)
     status = status_of(journal.end, running=running)
     return journal, Session(start=start, end=journal.end, status=status, folder=folder.name)
 
@@ -145,16 +130,10 @@ def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None)
         data = read_file(folder / "journal.jsonl")
     except OSError as error:
         raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
-    tally = Tally(pricing)
+    counter = TotalsCounter(pricing)
     for fields in few_fields(data):
-        match fields.get("kind"):
-            case "request":
-                if asked := asked_in(fields):
-                    tally.asked(*asked)
-            case "step" | "cut":
-                if told := told_in(fields):
-                    tally.told(*told)
-    return tally.totals(running=running)
+        counter.line(fields)
+    return counter.totals(running=running)
 
 
 class SessionReader(Protocol):
@@ -229,7 +208,7 @@ class FolderReader:
             session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings
         )
 
-    def _with_chunks(self, index: int, answer: Answer, damage: list[str]) -> StepResponse:
+    def _with_chunks(self, index: int, answer: AnswerLine, damage: list[str]) -> StepResponse:
         response = answer.response
         if answer.times is None:
             return response

@@ -5,71 +5,36 @@ never reaches the agent: the writer says why it is ``broken``, keeps what it had
 """
 
 import contextlib
-import json
 import os
-import re
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from rewind.errors import EnvironmentProblem, UsageError
+from rewind.errors import EnvironmentProblem
 from rewind.model.clock import Clock, SystemClock
-from rewind.model.http import Chunk, ResponseHead
+from rewind.model.http import ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import StepRequest, StepResponse
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.totals import Tally
 from rewind.store.files import GrowingFile, make_private_folder, prepare_home, reason
-from rewind.store.journal import format as journal
-from rewind.store.journal.part import Part, read_part
+from rewind.store.folders import folder_name
+from rewind.store.journal import records
+from rewind.store.journal.lines import Fields, seal, stamped
+from rewind.store.journal.part import PartFile, read_part
+from rewind.store.journal.totals import AnswerFacts, RequestFacts, TotalsCounter, totals_fields
 from rewind.store.pack.frames import Role
 from rewind.store.pack.pack import BLOCK, PackWriter, blocks_of
 
 Stream = Literal["stdin", "stdout", "stderr"]
 STREAMS: dict[Stream, Role] = {"stdin": Role.STDIN, "stdout": Role.STDOUT, "stderr": Role.STDERR}
 
-FOLDER = re.compile(r"(\d{8}T\d{6}\.\d{3}Z)-([0-9a-f]{8})", re.ASCII)
-"""A session's folder: when it began, and its id. Nothing else in the store is looked at."""
-_ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
 _CHUNKS_IN_LINE = 16
 
 
-def folder_name(start: SessionStart) -> str:
-    """Sorts by time. Raises UsageError for what is no id or no time."""
-    if not _ID.fullmatch(start.id):
-        raise UsageError(f"{start.id[:80]!r} is not a session id: eight hexadecimal digits.")
-    try:
-        return f"{folder_time(start.started)}-{start.id}"
-    except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"{start.started!r} is not a time at which a session can begin.") from error
-
-
-def folder_time(ts: float) -> str:
-    """How the name of a session that begins then begins. Raises ValueError, OverflowError or OSError."""
-    moment = datetime.fromtimestamp(ts, UTC)
-    return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z"
-
-
-def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
-    """Arrival times as JSON: ``[[microseconds since the one before, size], …]``."""
-    befores = (0, *(chunk.at for chunk in chunks))
-    pairs = [(chunk.at - before, chunk.size) for before, chunk in zip(befores, chunks, strict=False)]
-    return json.dumps(pairs, separators=(",", ":")).encode()
-
-
-def decode_times(data: bytes) -> tuple[Chunk, ...]:
-    at, chunks = 0, []
-    for since, size in json.loads(data):
-        at += since
-        chunks.append(Chunk(at, size))
-    return tuple(chunks)
-
-
 class SessionWriter:
-    """The one writer of a session. Call it from one thread; only ``Part.append`` may come from another."""
+    """The one writer of a session. Call it from one thread; only ``PartFile.append`` may come from another."""
 
     def __init__(
         self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock
@@ -80,8 +45,8 @@ class SessionWriter:
         self._run = run
         self._clock = clock
         self._number = 0
-        self._tally = Tally()
-        self._parts: dict[int, Part] = {}
+        self._counter = TotalsCounter()
+        self._parts: dict[int, PartFile] = {}
         self._outputs: dict[Stream, GrowingFile] = {}
         self._journal = lines
         self._pack = pack
@@ -107,7 +72,7 @@ class SessionWriter:
                 pack = PackWriter(aside / "pack", durable=durable)
                 undo.callback(pack.close)
                 writer = cls(final, start.id, lines, pack, clock or SystemClock())
-                writer._write(journal.session_fields(start))
+                writer._write(records.session_fields(start))
                 aside.rename(final)
                 undo.pop_all()
             if durable:
@@ -121,16 +86,16 @@ class SessionWriter:
         if self.broken is None:
             try:
                 blob = self._pack.add_request(request.index, body)
-                self._write(journal.request_fields(replace(request, body=blob, body_size=len(body))))
-                self._tally.request(request)
+                self._write(records.request_fields(replace(request, body=blob, body_size=len(body))))
+                self._counter.request(request.index, RequestFacts.of(request))
             except OSError as error:
                 self._fail(f"the request of step {request.index} could not be written: {reason(error)}")
 
-    def part(self, index: int, head: ResponseHead) -> Part:
+    def part(self, index: int, head: ResponseHead) -> PartFile:
         """Where the answer goes while it comes."""
         if self.broken is not None:
-            return Part.nowhere()
-        part = Part(self.folder / f"part.{index}", head, broken=self._fail)
+            return PartFile.nowhere()
+        part = PartFile(self.folder / f"part.{index}", head, broken=self._fail)
         self._parts[index] = part
         return part
 
@@ -153,12 +118,12 @@ class SessionWriter:
                 self._fail(f"the response of step {index} could not be written: {reason(error)}")
 
     def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
-        times = encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
+        times = records.encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
         blob, size = self._pack.add_whole(Role.RESPONSE, index, blocks_of(body), beside=times)
         response = replace(response, body=blob, body_size=size)
-        line = journal.response_fields(index, self._clock.now(), response, blob_id(times) if times else None)
+        line = records.response_fields(index, self._clock.now(), response, blob_id(times) if times else None)
         self._write(line)
-        self._tally.response(index, response)
+        self._counter.answer(index, AnswerFacts.of(response))
 
     def output(self, stream: Stream, data: bytes) -> None:
         """Keep what the agent read or wrote. Empty data says: the stream was there."""
@@ -175,7 +140,7 @@ class SessionWriter:
         """Keep what the run stands on."""
         if self.broken is None:
             try:
-                self._write(journal.surroundings_fields(found, self._clock.now()))
+                self._write(records.surroundings_fields(found, self._clock.now()))
             except OSError as error:
                 self._fail(f"what the run stands on could not be written: {reason(error)}")
 
@@ -204,7 +169,7 @@ class SessionWriter:
             broken=self.broken or broken,
         )
         try:
-            self._write(journal.end_fields(end, self._tally.totals(), self._pack.size))
+            self._write(records.end_fields(end, totals_fields(self._counter.totals()), self._pack.size))
             for stream in blobs:
                 (self.folder / f"{stream}.part").unlink(missing_ok=True)
         except OSError as error:
@@ -236,8 +201,8 @@ class SessionWriter:
         self._pack.close()
         self._journal.close()
 
-    def _write(self, fields: journal.Fields) -> None:
-        self._journal.append(journal.seal(journal.stamped(fields, run=self._run, number=self._number)))
+    def _write(self, fields: Fields) -> None:
+        self._journal.append(seal(stamped(fields, run=self._run, number=self._number)))
         self._number += 1
 
     def _fail(self, why: str) -> None:

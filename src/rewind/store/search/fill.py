@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TextIO
 
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.session import Status
-from rewind.store.catalog.rows import folder_names, journal_size
 from rewind.store.derived import as_sql_path
 from rewind.store.files import open_private
+from rewind.store.folders import journal_size, session_folders
 from rewind.store.journal.reader import peek
 from rewind.store.search.rows import COLUMNS, SESSION, TEXT, SessionTexts
 
@@ -52,7 +52,7 @@ class _Grown(NamedTuple):
 def fill(db: Any, home: Path, progress: Progress) -> int:
     """Catch up with all sessions; how many could not be opened."""
     sessions = home / "sessions"
-    waiting = deque(_grown(db, sessions))
+    waiting = deque(_grown(db, home))
     total = len(waiting)
     lost = 0
     while waiting:
@@ -78,23 +78,25 @@ def fill(db: Any, home: Path, progress: Progress) -> int:
     return lost
 
 
-def _grown(db: Any, sessions: Path) -> list[_Grown]:
+def _grown(db: Any, home: Path) -> list[_Grown]:
     """The sessions with something new, oldest first. Those that are gone are forgotten on the way."""
     query = "SELECT folder, read_to, done_to, running, unreadable FROM sessions WHERE NOT ended"
     known = {folder: _Known(*rest) for folder, *rest in db.execute(query).fetchall()}
     ended = {folder for (folder,) in db.execute("SELECT folder FROM sessions WHERE ended").fetchall()}
-    there = folder_names(sessions)
+    there = session_folders(home)
     gone = (ended | known.keys()).difference(there)
     grown = []
     for folder in there:
         if folder in ended:  # who has ended writes no more: no need even to look
             continue
         was = known.get(folder)
-        size = journal_size(sessions, folder)
+        size = journal_size(home, folder)
         if was is not None and (size is None or size < was.read_to):
             gone.add(folder)  # a journal only grows; one that shrank is another one
             was = None
-        if size is not None and (was is None or size > was.read_to or _has_died(sessions / folder, was)):
+        if size is not None and (
+            was is None or size > was.read_to or _has_died(home / "sessions" / folder, was)
+        ):
             grown.append(_Grown(folder, size, was))
     if gone:
         db.execute("BEGIN")

@@ -7,12 +7,16 @@ from rewind.conversation.retries import Attempt, retried
 from rewind.model.session import Recording, Status
 from rewind.model.step import Ending, StepKind, StepOutcome, StepRequest, StepResponse, step_outcome
 from rewind.model.usage import Usage
-from rewind.pricing.spending import Pricing, known_sum, may_have_cost
+from rewind.pricing.spending import Pricing, cost_of_call, known_sum, may_have_cost
+from rewind.store.journal.lines import Fields
+from rewind.store.journal.records import USAGE_KINDS, usage_in, whole
 
 _NOT_WRITTEN = ("cost", "unpriced")
 """Prices change, and a journal does not: what a session cost is worked out when it is read."""
 _LLM_CALL = StepKind.LLM_CALL.value
 _COMPLETE = Ending.COMPLETE.value
+_TOKENS = {"tokens_in": "input", "tokens_out": "output"} | {kind: kind for kind in USAGE_KINDS}
+"""Of each total: the member of a usage that it sums up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +74,7 @@ def totals_from_fields(fields: dict[str, Any]) -> Totals:
     return Totals(**known)
 
 
-def whole(value: Any) -> int | None:
-    """The value if it is a count that a table can show."""
-    return value if type(value) is int and -(2**63) <= value < 2**63 else None
-
-
-class Asked(NamedTuple):
+class RequestFacts(NamedTuple):
     """What of a request matters for counting. A tuple, because lists make thousands of them."""
 
     kind: str
@@ -87,8 +86,36 @@ class Asked(NamedTuple):
     model: str | None
     ts: float
 
+    @classmethod
+    def of(cls, request: StepRequest) -> "RequestFacts":
+        head = request.head
+        return cls(
+            request.kind.value,
+            request.match_key,
+            request.thread,
+            head.host,
+            head.target,
+            request.provider,
+            request.model,
+            request.ts,
+        )
 
-class Told(NamedTuple):
+    @classmethod
+    def of_line(cls, fields: Fields) -> "RequestFacts":
+        """From a ``request`` line, each of the right type or left out."""
+        return cls(
+            _text(fields.get("type")) or "",
+            _text(fields.get("key")),
+            whole(fields.get("thread")),
+            _text(fields.get("host")) or "",
+            _text(fields.get("target")) or "/",
+            _text(fields.get("provider")) or "",
+            _text(fields.get("model")),
+            _number(fields.get("ts")) or 0.0,
+        )
+
+
+class AnswerFacts(NamedTuple):
     """What of an answer matters for counting."""
 
     ending: str
@@ -101,56 +128,56 @@ class Told(NamedTuple):
     ms: float | None
     """How long it took, from the complete request to the end."""
 
+    @classmethod
+    def of(cls, response: StepResponse) -> "AnswerFacts":
+        reading = response.reading
+        return cls(
+            response.ending.value,
+            response.head.status if response.head else None,
+            reading.error is not None,
+            reading.model,
+            reading.usage,
+            response.tape is not None,
+            response.ms,
+        )
 
-class Tally:
+    @classmethod
+    def of_line(cls, fields: Fields) -> "AnswerFacts":
+        """From a ``step`` or ``cut`` line."""
+        return cls(
+            _text(fields.get("ending")) or _COMPLETE,
+            whole(fields.get("status")),
+            fields.get("error") is not None,
+            _text(fields.get("model")),
+            usage_in(fields),
+            fields.get("tape") is not None,
+            _number(fields.get("ms")),
+        )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
+
+
+class TotalsCounter:
     """Counts as steps come. The order of the requests is that of their numbers; answers come as they like."""
 
     def __init__(self, pricing: Pricing | None = None) -> None:
         self._pricing = pricing
         self._llm_calls = self._cut = self._errors = self._replayed = self._unpriced = 0
-        self._tokens_in: int | None = None
-        self._tokens_out: int | None = None
-        self._cache_read: int | None = None
-        self._cache_write: int | None = None
-        self._reasoning: int | None = None
+        self._tokens: dict[str, int] = {}
         self._peak: int | None = None
         self._cost: float | None = None
         self._threads: set[int] = set()
         self._steps: set[int] = set()
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, RequestFacts] = {}
         self._attempts: dict[Any, list[Attempt]] = {}
 
-    def request(self, request: StepRequest) -> None:
-        self.asked(
-            request.index,
-            Asked(
-                request.kind.value,
-                request.match_key,
-                request.thread,
-                request.head.host,
-                request.head.target,
-                request.provider,
-                request.model,
-                request.ts,
-            ),
-        )
-
-    def response(self, index: int, response: StepResponse) -> None:
-        reading = response.reading
-        self.told(
-            index,
-            Told(
-                response.ending.value,
-                response.head.status if response.head else None,
-                reading.error is not None,
-                reading.model,
-                reading.usage,
-                response.tape is not None,
-                response.ms,
-            ),
-        )
-
-    def asked(self, index: int, asked: Asked) -> None:
+    def request(self, index: int, asked: RequestFacts) -> None:
         """The first request of that number counts."""
         if index in self._steps:
             return
@@ -160,29 +187,35 @@ class Tally:
             self._threads.add(asked.thread)
         self._open[index] = asked
 
-    def told(self, index: int, told: Told) -> None:
+    def answer(self, index: int, answer: AnswerFacts) -> None:
         """The first answer to a request counts; one whose request is gone does not."""
         asked = self._open.pop(index, None)
         if asked is None:
             return
-        outcome = step_outcome(told.ending, told.status, error=told.error)
-        self._cut += told.ending != _COMPLETE
+        outcome = step_outcome(answer.ending, answer.status, error=answer.error)
+        self._cut += answer.ending != _COMPLETE
         self._errors += outcome is StepOutcome.ERROR
-        self._replayed += told.replayed
-        ended = None if told.ms is None else asked.ts + told.ms / 1000
+        self._replayed += answer.replayed
+        ended = None if answer.ms is None else asked.ts + answer.ms / 1000
         self._attempts.setdefault(asked.key, []).append(Attempt(asked.ts, ended, outcome.failed, index))
-        usage = told.usage
-        self._tokens_in = _plus(self._tokens_in, usage.input)
-        self._tokens_out = _plus(self._tokens_out, usage.output)
-        self._cache_read = _plus(self._cache_read, usage.cache_read)
-        self._cache_write = _plus(self._cache_write, usage.cache_write)
-        self._reasoning = _plus(self._reasoning, usage.reasoning)
+        usage = answer.usage
+        for name, kind in _TOKENS.items():
+            if (count := getattr(usage, kind)) is not None:
+                self._tokens[name] = self._tokens.get(name, 0) + count
         # A call that tells no output has none: an embedding, which reads much and is no conversation.
         in_context = usage.input if usage.output is not None else None
         if in_context is not None and (self._peak is None or in_context > self._peak):
             self._peak = in_context
         if self._pricing is not None and asked.kind == _LLM_CALL:
-            self._spend(self._pricing, asked, told)
+            self._spend(self._pricing, asked, answer)
+
+    def line(self, fields: Fields) -> None:
+        """Count a line of a journal."""
+        index = whole(fields.get("step"))
+        if index is not None and fields.get("kind") == "request":
+            self.request(index, RequestFacts.of_line(fields))
+        elif index is not None and fields.get("kind") in ("step", "cut"):
+            self.answer(index, AnswerFacts.of_line(fields))
 
     def totals(self, *, running: bool = False) -> Totals:
         """While the session runs, an answer that has not come is not yet missing; what it costs is not known."""
@@ -191,11 +224,7 @@ class Tally:
         return Totals(
             steps=len(self._steps),
             llm_calls=self._llm_calls,
-            tokens_in=self._tokens_in,
-            tokens_out=self._tokens_out,
-            cache_read=self._cache_read,
-            cache_write=self._cache_write,
-            reasoning=self._reasoning,
+            **self._tokens,
             peak_context=self._peak,
             threads=len(self._threads) or None,
             cut=self._cut + (0 if running else len(self._open)),
@@ -206,11 +235,21 @@ class Tally:
             unpriced=unpriced,
         )
 
-    def _spend(self, pricing: Pricing, asked: Asked, told: Told) -> None:
-        cost = 0.0 if told.replayed else cost_of_call(pricing, asked, told.model, told.usage)
+    def _spend(self, pricing: Pricing, asked: RequestFacts, answer: AnswerFacts) -> None:
+        cost: float | None = 0.0
+        if not answer.replayed:
+            cost = cost_of_call(
+                pricing,
+                (answer.model, asked.model),
+                host=asked.host,
+                target=asked.target,
+                provider=asked.provider,
+                usage=answer.usage,
+                ts=asked.ts,
+            )
         if cost is not None:
             self._cost = (self._cost or 0.0) + cost
-        elif told.usage.is_told or may_have_cost(told.ending, told.status):
+        elif answer.usage.is_told or may_have_cost(answer.ending, answer.status):
             self._unpriced += 1
 
     def _retries(self) -> int:
@@ -224,29 +263,9 @@ class Tally:
 
 def totals_of(recording: Recording, pricing: Pricing | None = None) -> Totals:
     """Of a recording that is at hand."""
-    tally = Tally(pricing)
+    counter = TotalsCounter(pricing)
     for step in recording.steps:
-        tally.request(step.request)
+        counter.request(step.index, RequestFacts.of(step.request))
         if step.response is not None:
-            tally.response(step.index, step.response)
-    return tally.totals(running=recording.session.status is Status.RUNNING)
-
-
-def cost_of_call(pricing: Pricing, asked: Asked, model: str | None, usage: Usage) -> float | None:
-    """By the model that answered, or else by the one that was asked for."""
-    for name in (model,) if model == asked.model else (model, asked.model):
-        cost = pricing.cost(
-            host=asked.host,
-            target=asked.target,
-            provider=asked.provider,
-            model=name,
-            usage=usage,
-            ts=asked.ts,
-        )
-        if cost is not None:
-            return cost
-    return None
-
-
-def _plus(total: int | None, more: int | None) -> int | None:
-    return total if more is None else (total or 0) + more
+            counter.answer(step.index, AnswerFacts.of(step.response))
+    return counter.totals(running=recording.session.status is Status.RUNNING)

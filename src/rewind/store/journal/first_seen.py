@@ -19,11 +19,11 @@ from typing import NamedTuple
 from rewind.conversation.sketch import NOTHING, Sketch, read_sketch
 from rewind.model.session import Session, SessionStart
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.rows import folder_names
 from rewind.store.files import read_file
-from rewind.store.journal.format import BadLine, surroundings_in, unseal
+from rewind.store.folders import folder_time, session_folders
+from rewind.store.journal.lines import BadLine, unseal
 from rewind.store.journal.reader import peek, start_in
-from rewind.store.journal.writer import folder_time
+from rewind.store.journal.records import surroundings_in
 
 _RULE = str(Sketch()).partition(":")[0]
 _SKETCHED = b'"sketch":"%b:' % _RULE.encode()
@@ -106,7 +106,7 @@ def first_seen(
     at. ``among`` says which sessions count, for values that are not one agent's own, such as the name of a model.
     """
     sessions = home / "sessions"
-    folders = [name for name in folder_names(sessions) if until is None or name <= until.folder]
+    folders = [name for name in session_folders(home) if until is None or name <= until.folder]
     wanted = _Search(new)
     former = None if old is None else _Search(replace(new, value=old))
     first: _Hit | None = None

@@ -1,14 +1,10 @@
 """The journal: one append-only file of small JSON lines per session; the truth.
 
-Every line ends with the CRC-32 of what stands before it, so a damaged line is known and the others are still
-read. A last line without its newline is what a killed recorder leaves, and no damage. Unknown kinds and fields
-are skipped: the format only grows. Values become lines and lines become values in pure functions, side by side.
+A last line without its newline is what a killed recorder leaves, and no damage. Unknown kinds and fields are skipped:
+the format only grows. Values become fields and fields become values in pure functions, side by side.
 """
 
 import json
-import re
-import zlib
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,68 +14,13 @@ from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.catalog.totals import Totals, totals_fields, totals_from_fields
+from rewind.store.journal.lines import BadLine, Fields, is_torn, unseal, welded
 
-Fields = dict[str, Any]
-
-_SEAL = re.compile(rb',"~":"([0-9a-f]{8})"\}')
-_SEAL_SIZE = len(b',"~":"00000000"}')
 USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
 """Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
 _TEXT_SHOWN = 500
 _ERROR_SHOWN = 2000
-_LINE_START = b'{"kind":"'
-
-
-class BadLine(ValueError):
-    """A line that is not what was written; says why."""
-
-
-def stamped(fields: Fields, *, run: str, number: int) -> Fields:
-    """The fields as they stand in a line: what it is, when, whose, and the how-manyth line it is."""
-    return {"kind": fields["kind"], "ts": fields["ts"], "run": run, "n": number, **fields}
-
-
-def seal(fields: Fields) -> bytes:
-    """One line, newline included, with its checksum as the last field."""
-    try:
-        body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
-    except UnicodeEncodeError:  # half a surrogate pair, as in a file name that is not UTF-8
-        body = json.dumps(fields, separators=(",", ":")).encode()[:-1]
-    return b'%b,"~":"%08x"}\n' % (body, zlib.crc32(body))
-
-
-def unseal(line: bytes) -> Fields:
-    """The fields of a line (without newline). Raises BadLine."""
-    body, ending = line[:-_SEAL_SIZE], _SEAL.fullmatch(line[-_SEAL_SIZE:])
-    if ending is None:
-        raise BadLine("it does not end with a checksum")
-    if int(ending[1], 16) != zlib.crc32(body):
-        raise BadLine("its checksum does not fit")
-    try:
-        fields = json.loads(body + b"}")
-    except (ValueError, RecursionError) as error:
-        raise BadLine(f"it is not JSON ({error})") from error
-    if not isinstance(fields, dict):
-        raise BadLine("it is not an object")
-    return fields
-
-
-def _welded(line: bytes) -> Iterator[Fields]:
-    """The good lines inside a bad one: a newline that was overwritten welds two lines together."""
-    start = 0
-    for found in _SEAL.finditer(line):
-        opening = line.find(b"{", start)
-        start = found.end()
-        try:
-            yield unseal(line[opening:start])
-        except BadLine:
-            continue
-
-
-def _is_torn(tail: bytes) -> bool:
-    """Whether this can be a killed recorder's last, unfinished write: the start of a line and nothing else."""
-    return _LINE_START.startswith(tail[: len(_LINE_START)]) and b"\0" not in tail
+_WHOLE = 2**63
 
 
 def session_fields(start: SessionStart) -> Fields:
@@ -226,19 +167,29 @@ def _usage_fields(usage: Usage) -> Fields:
 
 
 def usage_in(fields: Fields) -> Usage:
-    """The tokens that a ``step`` line tells."""
-    more = fields.get("usage")
+    """The tokens that a ``step`` line tells, each a count or left out."""
     return Usage(
-        input=fields.get("tokens_in"),
-        output=fields.get("tokens_out"),
-        **{name: fields.get(name) for name in USAGE_KINDS},
-        more=more if isinstance(more, dict) else {},
-        tier=fields.get("tier") or "",
+        input=whole(fields.get("tokens_in")),
+        output=whole(fields.get("tokens_out")),
+        **{name: whole(fields.get(name)) for name in USAGE_KINDS},
+        more=whole_counts(fields.get("usage")),
+        tier=tier if isinstance(tier := fields.get("tier"), str) else "",
     )
 
 
+def whole(value: Any) -> int | None:
+    """The value if it is a count that a table can show."""
+    return value if type(value) is int and -_WHOLE <= value < _WHOLE else None
+
+
+def whole_counts(value: Any) -> dict[str, int]:
+    """Counts by name; what is none is left out."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    return {name: count for name, inner in pairs if (count := whole(inner)) is not None}
+
+
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerLine:
     """A response as the journal has it."""
 
     response: StepResponse
@@ -246,7 +197,7 @@ class Answer:
     """Where its chunks are, when the line does not hold them."""
 
 
-def step_answer(fields: Fields) -> Answer:
+def step_answer(fields: Fields) -> AnswerLine:
     head, chunks = fields.get("head"), fields.get("chunks") or ()
     response = StepResponse(
         ending=Ending(fields.get("ending") or Ending.COMPLETE),
@@ -274,7 +225,22 @@ def step_answer(fields: Fields) -> Answer:
         reason=fields.get("reason"),
         tape=fields.get("tape"),
     )
-    return Answer(response, BlobId(chunks) if isinstance(chunks, str) else None)
+    return AnswerLine(response, BlobId(chunks) if isinstance(chunks, str) else None)
+
+
+def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
+    """Arrival times as JSON: ``[[microseconds since the one before, size], …]``."""
+    befores = (0, *(chunk.at for chunk in chunks))
+    pairs = [(chunk.at - before, chunk.size) for before, chunk in zip(befores, chunks, strict=False)]
+    return json.dumps(pairs, separators=(",", ":")).encode()
+
+
+def decode_times(data: bytes) -> tuple[Chunk, ...]:
+    at, chunks = 0, []
+    for since, size in json.loads(data):
+        at += since
+        chunks.append(Chunk(at, size))
+    return tuple(chunks)
 
 
 def surroundings_fields(found: Surroundings, ts: float) -> Fields:
@@ -296,13 +262,13 @@ def surroundings_in(fields: Fields) -> Surroundings:
     )
 
 
-def end_fields(end: SessionEnd, totals: Totals, pack_size: int) -> Fields:
+def end_fields(end: SessionEnd, totals: Fields, pack_size: int) -> Fields:
     fields = asdict(end)
     return {
         "kind": "end",
         "ts": fields.pop("ended"),
         **fields,
-        "totals": totals_fields(totals),
+        "totals": totals,
         "pack_size": pack_size,
     }
 
@@ -338,10 +304,9 @@ class Journal:
 
     start: SessionStart | None = None
     end: SessionEnd | None = None
-    totals: Totals | None = None
     pack_size: int | None = None
     requests: dict[int, StepRequest] = field(default_factory=dict)
-    answers: dict[int, Answer] = field(default_factory=dict)
+    answers: dict[int, AnswerLine] = field(default_factory=dict)
     surroundings: Surroundings | None = None
     damage: list[str] = field(default_factory=list)
 
@@ -359,7 +324,6 @@ class Journal:
                 self.surroundings = surroundings_in(fields)
             case "end":
                 self.end = session_end(fields)
-                self.totals = totals_from_fields(fields.get("totals") or {})
                 self.pack_size = fields.get("pack_size")
 
 
@@ -376,8 +340,8 @@ def read_journal(data: bytes) -> Journal:
         try:
             found = [unseal(line)]
         except BadLine as why:
-            found = list(_welded(line))
-            if is_tail and journal.end is None and not found and _is_torn(line):
+            found = welded(line)
+            if is_tail and journal.end is None and not found and is_torn(line):
                 break
             bad += 1
             journal.damage.append(f"journal line {number}: {why}")
