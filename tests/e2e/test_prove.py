@@ -12,8 +12,8 @@ import pytest
 from rewind.cli.main import run
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.proof import Outcome
-from rewind.compare.run import Run
+from rewind.compare.proof import AnswerOutcome
+from rewind.compare.run import ComparedRun
 from rewind.demo.provider import DemoProvider
 from rewind.errors import ExitCode
 from rewind.model.step import Step
@@ -71,7 +71,7 @@ class Bench:
         assert result.exit_code == 0
         return result.session_id
 
-    def run(self, session: str) -> Run:
+    def run(self, session: str) -> ComparedRun:
         library = Library(self.home)
         reader = library.open(library.find(session))
         self._readers.append(reader)
@@ -80,7 +80,7 @@ class Bench:
             assert step.response is not None
             return reader.blob(step.request.body), reader.blob(step.response.body)
 
-        return Run(reader.recording(), bodies)
+        return ComparedRun(reader.recording(), bodies)
 
     def finding(self, good: str, bad: str) -> Finding:
         return bisect(self.run(good), self.run(bad))
@@ -112,7 +112,7 @@ def test_the_sentence_that_turns_the_outcome_is_found_among_forty(bench: Bench, 
     trials: list[Trial] = []
     proof = bench.prove(finding, bad, on_trial=trials.append)
     assert [trial.kind for trial in proof.proven] == [CauseKind.SYSTEM]
-    assert proof.control.outcomes == (Outcome.BAD,)
+    assert proof.control.outcomes == (AnswerOutcome.BAD,)
     assert proof.smallest is not None and proof.smallest.complete and proof.smallest.of == 40
     (hunk,) = proof.smallest.sentences
     assert hunk.bad.strip() == TELLING and hunk.good.strip() == f"Rule {telling} is about case {telling}."
@@ -161,8 +161,8 @@ def test_every_sample_is_counted(bench: Bench) -> None:
     good = bench.record("good", "Look the account up, then refund what is due.")
     bad = bench.record("bad", "Look the account up, then refund after explicit confirmation.")
     proof = bench.prove(bench.finding(good, bad), bad, samples=3)
-    assert proof.control.outcomes == (Outcome.BAD,) * 3
-    assert proof.trials[0].outcomes == (Outcome.GOOD,) * 3
+    assert proof.control.outcomes == (AnswerOutcome.BAD,) * 3
+    assert proof.trials[0].outcomes == (AnswerOutcome.GOOD,) * 3
     assert len(set(proof.trials[0].sessions)) == 3
 
 

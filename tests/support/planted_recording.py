@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rewind.compare.run import Run
-from rewind.conversation.outline import Talk, talk_of
+from rewind.compare.run import ComparedRun
+from rewind.conversation.outline import ReadStep, read_step
 from rewind.conversation.sketch import said_of, sketch_of
 from rewind.conversation.threads import Threads
 from rewind.match.call import understand
@@ -48,14 +48,14 @@ class Played:
     """The steps of each call; several where it was tried again, the last one being what it came to."""
 
     @property
-    def run(self) -> Run:
-        return Run(self.recording, lambda step: self.bodies[step.index])
+    def run(self) -> ComparedRun:
+        return ComparedRun(self.recording, lambda step: self.bodies[step.index])
 
-    def talk(self, step: Step) -> Talk:
-        return talk_of(step, lambda one: self.bodies[one.index])
+    def talk(self, step: Step) -> ReadStep:
+        return read_step(step, lambda one: self.bodies[one.index])
 
     @property
-    def older_run(self) -> Run:
+    def older_run(self) -> ComparedRun:
         """As recorded before steps had sketches."""
         steps = tuple(
             replace(
@@ -66,7 +66,7 @@ class Played:
             )
             for step in self.recording.steps
         )
-        return Run(replace(self.recording, steps=steps), lambda step: self.bodies[step.index])
+        return ComparedRun(replace(self.recording, steps=steps), lambda step: self.bodies[step.index])
 
 
 def played(exchanges: list[Exchange], style: Style, exit_code: int) -> Played:

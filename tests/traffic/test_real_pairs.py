@@ -12,7 +12,7 @@ import pytest
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.run import Run
+from rewind.compare.run import ComparedRun
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import SessionId
@@ -26,7 +26,7 @@ from support.traffic import Exchange, exchanges_in
 pytestmark = pytest.mark.traffic
 
 Cassettes = dict[str, list[Exchange]]
-RunOf = Callable[[str], Run]
+RunOf = Callable[[str], ComparedRun]
 
 SPEAKERS = (
     "anthropic_claude_sonnet_4_0",
@@ -39,7 +39,7 @@ DRAWN_IDS = re.compile(
 )
 
 
-def run_of(exchanges: list[Exchange]) -> Run:
+def run_of(exchanges: list[Exchange]) -> ComparedRun:
     """A cassette as if we had recorded it, one exchange a second."""
     steps = []
     for index, exchange in enumerate(exchanges, 1):
@@ -66,7 +66,7 @@ def run_of(exchanges: list[Exchange]) -> Run:
     session = Session(start=start, end=None, status=Status.INTERRUPTED, folder="")
     recording = Recording(session=session, steps=tuple(steps))
     bodies = {at: (one.request.body, one.response.body) for at, one in enumerate(exchanges, 1)}
-    return Run(recording, lambda step: bodies[step.index])
+    return ComparedRun(recording, lambda step: bodies[step.index])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def cassettes(traffic: Path) -> Cassettes:
 def named(cassettes: Cassettes) -> RunOf:
     """The run whose cassette's name ends so."""
 
-    def find(ending: str) -> Run:
+    def find(ending: str) -> ComparedRun:
         (name,) = [name for name in cassettes if name.endswith(f"{ending}.yaml")]
         return run_of(cassettes[name])
 
@@ -91,7 +91,7 @@ def named(cassettes: Cassettes) -> RunOf:
 def calls(finding: Finding) -> tuple[int | None, int | None]:
     """Where the runs part, counted as the set counts: calls to models, from 0."""
 
-    def number(run: Run, index: int | None) -> int | None:
+    def number(run: ComparedRun, index: int | None) -> int | None:
         llm = [step.index for step in run.recording.steps if step.request.kind is StepKind.LLM_CALL]
         return None if index is None else llm.index(index)
 

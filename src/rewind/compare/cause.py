@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
-from rewind.compare.delta import Aspect, Difference
+from rewind.compare.delta import LASTING, Aspect, Difference
 from rewind.compare.run import Move
 from rewind.conversation.message_digest import written
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
@@ -34,7 +34,7 @@ class CauseKind(StrEnum):
     SAMPLING = "same request, different answer"
 
 
-_OF_ASPECT = {
+_KIND_OF = {
     Aspect.MODEL: CauseKind.MODEL,
     Aspect.SNAPSHOT: CauseKind.SNAPSHOT,
     Aspect.SYSTEM: CauseKind.SYSTEM,
@@ -45,8 +45,8 @@ _OF_ASPECT = {
     Aspect.HISTORY: CauseKind.HISTORY,
     Aspect.STATUS: CauseKind.ERROR,
 }
-_LASTING = frozenset({Aspect.MODEL, Aspect.SNAPSHOT, Aspect.SYSTEM, Aspect.TOOLS, Aspect.PARAMETERS})
-"""What each call says anew; the other aspects are said once and stay in the history."""
+LASTING_KINDS = frozenset(_KIND_OF[aspect] for aspect in LASTING)
+"""Causes that, once there, are there in every later step."""
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 
 
@@ -96,10 +96,10 @@ def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
 def _at(comparison: Comparison, row: Row, relation: Relation) -> Iterator[Cause]:
     """What differs at the row itself."""
     differences = comparison.differences(row)
-    for aspect, kind in _OF_ASPECT.items():
+    for aspect, kind in _KIND_OF.items():
         if aspect not in relation.changed:
             continue
-        since = _first_seen(comparison, row, aspect) if aspect in _LASTING else row
+        since = _first_seen(comparison, row, aspect) if aspect in LASTING else row
         told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
         yield Cause(kind=kind, since=since, differences=told, evidence=_evidence(kind, row))
 
@@ -113,7 +113,7 @@ def _before(comparison: Comparison, row: Row) -> Iterator[Cause]:
         for aspect in (Aspect.SNAPSHOT, Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY):
             if aspect in relation.changed:
                 told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
-                yield Cause(kind=_OF_ASPECT[aspect], since=earlier, differences=told)
+                yield Cause(kind=_KIND_OF[aspect], since=earlier, differences=told)
 
 
 def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
@@ -127,23 +127,8 @@ def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
     return next(same, row)
 
 
-def _values(row: Row, aspect: Aspect) -> tuple[object, object]:
-    return _value(row.a, aspect), _value(row.b, aspect)
-
-
-def _value(move: Move | None, aspect: Aspect) -> object:
-    if move is None or move.sketch is None:
-        return None
-    match aspect:
-        case Aspect.MODEL:
-            return move.model_asked
-        case Aspect.SNAPSHOT:
-            return move.model_answered
-        case Aspect.SYSTEM:
-            return move.sketch.system
-        case Aspect.TOOLS:
-            return move.sketch.tools
-    return move.sketch.settings
+def _values(row: Row, aspect: Aspect) -> tuple[str | None, ...]:
+    return tuple(None if move is None else move.lasting_value(aspect) for move in (row.a, row.b))
 
 
 def _evidence(kind: CauseKind, row: Row) -> str:
@@ -161,7 +146,7 @@ def _tries(row: Row) -> str:
 def _noise(comparison: Comparison, row: Row, *, may_be_fact: bool) -> Iterator[Cause]:
     """What was noise as long as the answers agreed. Now that they part it may be why."""
     for place in [*comparison.earlier(row), row]:
-        for aspect, kind in _OF_ASPECT.items():
+        for aspect, kind in _KIND_OF.items():
             told = tuple(
                 one
                 for one in comparison.differences(place)

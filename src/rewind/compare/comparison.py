@@ -24,7 +24,7 @@ from rewind.compare.delta import (
     text_differences,
     tool_differences,
 )
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import values
 from rewind.compare.turn import history_differences, turn_differences
 from rewind.conversation.context import parts_text
@@ -62,7 +62,7 @@ class Relation:
 class Comparison:
     """Asked for one pair at a time; what was found out is kept."""
 
-    def __init__(self, a: Run, b: Run) -> None:
+    def __init__(self, a: ComparedRun, b: ComparedRun) -> None:
         self.a = a
         self.b = b
         self._relations: dict[tuple[int, int], Relation] = {}
@@ -239,7 +239,7 @@ class Comparison:
         return {move.index: move for move in self.b.moves}
 
 
-def _heard(run: Run, move: Move) -> str:
+def _heard(run: ComparedRun, move: Move) -> str:
     """All that the model was told."""
     asked = run.asked(move.index)
     messages = (*run.held(move), *asked.messages)

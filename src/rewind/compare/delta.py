@@ -53,6 +53,9 @@ REQUEST = frozenset(
     }
 )
 """What the agent did; the others are what it got."""
+LASTING = frozenset({Aspect.MODEL, Aspect.SNAPSHOT, Aspect.SYSTEM, Aspect.TOOLS, Aspect.PARAMETERS})
+"""What each call says anew: once changed, it is changed in every later step. The rest is said once and stays in the
+history."""
 
 
 ValuePath = tuple[str | int, ...]

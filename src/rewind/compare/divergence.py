@@ -18,7 +18,7 @@ from rewind.compare.align import Row
 from rewind.compare.cause import Cause, RuledOut, causes_of, ruled_out
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import REQUEST, Difference
-from rewind.compare.run import Move, Run, ends
+from rewind.compare.run import ComparedRun, Move, ends
 
 _TELLING_WORDS = 12
 """Letters from which on an answer that is found again is no coincidence."""
@@ -68,7 +68,7 @@ class Finding:
         return len(self.comparison.a.moves)
 
 
-def bisect(good: Run, bad: Run) -> Finding:
+def bisect(good: ComparedRun, bad: ComparedRun) -> Finding:
     """Where the bad run left the good one, and why."""
     comparison = Comparison(good, bad)
     search = _Search(comparison)
@@ -186,7 +186,7 @@ _Ends = tuple[tuple[float, object], tuple[float, object]]
 class _UnderWay:
     """Which moves were under way at the same time."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ComparedRun) -> None:
         steps = {step.index: step for step in run.recording.steps}
         tries = ((steps[index], _who(move)) for move in run.moves for index in (*move.failures, move.index))
         spans = sorted((step.request.ts, ends(step), who) for step, who in tries)

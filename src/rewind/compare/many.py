@@ -12,7 +12,7 @@ from rewind.compare.align import Row, align
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.comparison import Comparison, status_of
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import folded
 from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text, tool_text
@@ -22,7 +22,7 @@ from rewind.model.message import Asked, Thinking, ToolResult
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class MoveColumn:
     """The moves that belong together."""
 
     cells: tuple[Move | None, ...]
@@ -32,7 +32,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class SharedCause:
     """Something that all bad runs have and no good one."""
 
     kind: CauseKind
@@ -43,35 +43,35 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parting:
+class GroupFinding:
     """Good runs and bad ones, side by side."""
 
-    goods: tuple[Run, ...]
-    bads: tuple[Run, ...]
-    columns: tuple[Column, ...]
+    goods: tuple[ComparedRun, ...]
+    bads: tuple[ComparedRun, ...]
+    columns: tuple[MoveColumn, ...]
     at: int | None
     """The first column in which no bad run says what a good one says; ``None`` where no step tells them apart."""
-    shared: tuple[Shared, ...]
+    shared: tuple[SharedCause, ...]
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[ComparedRun, ...]:
         return (*self.goods, *self.bads)
 
-    def as_cause(self, shared: Shared) -> Cause:
+    def as_cause(self, shared: SharedCause) -> Cause:
         """What the bad runs share, as the cause of a pair: the first good run and the first bad one."""
         cells = self.columns[shared.column].cells
         row = Row(cells[0], cells[len(self.goods)])
         return Cause(kind=shared.kind, since=row, differences=shared.differences)
 
 
-def part(goods: Sequence[Run], bads: Sequence[Run]) -> Parting:
+def compare_groups(goods: Sequence[ComparedRun], bads: Sequence[ComparedRun]) -> GroupFinding:
     """Where the bad runs leave the good ones, and what they have in common."""
     runs = (*goods, *bads)
     table = [_Cells(runs, cells) for cells in _columns(runs)]
-    columns = tuple(Column(cells.moves, cells.answers()) for cells in table)
+    columns = tuple(MoveColumn(cells.moves, cells.answers()) for cells in table)
     split = len(goods)
     at = next((number for number, one in enumerate(columns) if _apart(one.answers, split)), None)
-    return Parting(
+    return GroupFinding(
         goods=tuple(goods),
         bads=tuple(bads),
         columns=columns,
@@ -80,7 +80,7 @@ def part(goods: Sequence[Run], bads: Sequence[Run]) -> Parting:
     )
 
 
-def _columns(runs: Sequence[Run]) -> list[list[Move | None]]:
+def _columns(runs: Sequence[ComparedRun]) -> list[list[Move | None]]:
     """By the moves of the first run, in order; behind each of them what others did there."""
     first = runs[0]
     order = {move.index: place for place, move in enumerate(first.moves, 1)}
@@ -106,7 +106,7 @@ def _tells(values: Sequence[Hashable], split: int) -> bool:
     return len(set(values[split:])) == 1 and _apart(values, split)
 
 
-def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[Shared]:
+def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[SharedCause]:
     """Up to where the answers part: what differs later may be a consequence."""
     told = set()
     for kind, (aspects, value) in _VALUES.items():
@@ -116,7 +116,7 @@ def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[Shared]
             values = cells.values(value)
             if _tells(values, split) and (kind is CauseKind.PATH or _on_both_sides(values, split)):
                 told.add(kind)
-                yield Shared(kind=kind, column=number, differences=cells.differences(split, aspects))
+                yield SharedCause(kind=kind, column=number, differences=cells.differences(split, aspects))
                 break
 
 
@@ -128,7 +128,7 @@ def _on_both_sides(values: Sequence[Hashable], split: int) -> bool:
 class _Cells:
     """One column, with what is said in it."""
 
-    def __init__(self, runs: Sequence[Run], moves: Sequence[Move | None]) -> None:
+    def __init__(self, runs: Sequence[ComparedRun], moves: Sequence[Move | None]) -> None:
         self._runs = runs
         self.moves = tuple(moves)
 
@@ -154,7 +154,7 @@ class _Cells:
         return tuple(one for one in found if one.aspect in aspects and one.noise is None)
 
 
-_Value = Callable[[Move, Run], Hashable]
+_Value = Callable[[Move, ComparedRun], Hashable]
 
 
 def _in_request(tell: Callable[[Asked], str]) -> _Value:
@@ -162,11 +162,11 @@ def _in_request(tell: Callable[[Asked], str]) -> _Value:
     return lambda move, run: folded(tell(run.asked(move.index)))
 
 
-def _settings(move: Move, run: Run) -> Hashable:
+def _settings(move: Move, run: ComparedRun) -> Hashable:
     return folded(written(settings_of(run.asked(move.index), run.provider(move.index))))
 
 
-def _answer(move: Move, run: Run) -> Hashable:
+def _answer(move: Move, run: ComparedRun) -> Hashable:
     answered = run.answered(move.index)
     parts = [] if answered is None else [part for part in answered.parts if not isinstance(part, Thinking)]
     return (status_of(move) if move.failed else ""), folded(parts_text(parts))

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rewind.compare.align import Row
-from rewind.compare.cause import Cause, CauseKind, RuledOut
+from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind, RuledOut
 from rewind.compare.comparison import status_of
 from rewind.compare.delta import Aspect, Difference, ToolPlace, call_text
 from rewind.compare.divergence import Finding
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, parts_text
 from rewind.model.message import Part, Thinking, ToolUse
 from rewind.model.step import StepKind
@@ -17,7 +17,7 @@ from rewind.text import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class MoveResult:
     """An answer for people."""
 
     words: str = ""
@@ -36,15 +36,15 @@ class Saying:
         return told or "(an empty answer)"
 
 
-def saying_of(run: Run, move: Move) -> Saying:
+def move_result(run: ComparedRun, move: Move) -> MoveResult:
     """Reads the bodies of the step."""
     if move.kind is not StepKind.LLM_CALL:
-        return Saying(exchange=_exchange(run, move))
+        return MoveResult(exchange=_exchange(run, move))
     answered = run.answered(move.index)
     parts = () if answered is None else answered.parts
     told = [part for part in parts if not isinstance(part, Thinking) and not _asks(part)]
     error = (answered is not None and answered.error) or _reason(move)
-    return Saying(
+    return MoveResult(
         words=parts_text(told).strip(),
         calls=tuple(call_text(part) for part in parts if isinstance(part, ToolUse) and _asks(part)),
         failure=f"{status_of(move)} {error}".rstrip() if move.failed else "",
@@ -60,7 +60,7 @@ def _reason(move: Move) -> str:
     return (response.reason or "") if response is not None else ""
 
 
-def _exchange(run: Run, move: Move) -> str:
+def _exchange(run: ComparedRun, move: Move) -> str:
     """``look({"city":"Oslo"}) ← snow`` for a tool; else the address and the status."""
     messages, answered = run.asked(move.index).messages, run.answered(move.index)
     asked = [part for message in messages for part in message.parts if isinstance(part, ToolUse)]
@@ -84,10 +84,6 @@ ASPECT_NAMES = {
     Aspect.CALLS: "tool calls",
     Aspect.ANSWER: "answer",
 }
-LASTING = frozenset(
-    {CauseKind.MODEL, CauseKind.SNAPSHOT, CauseKind.SYSTEM, CauseKind.TOOLS, CauseKind.PARAMETERS}
-)
-"""What each call says anew: once changed, it is changed in every step that follows."""
 NO_STEP = "–"
 
 
@@ -137,7 +133,7 @@ def cause_place(finding: Finding, cause: Cause, *, brief: bool = False) -> str:
     label = step_label(cause.since)
     if cause.kind is CauseKind.SAMPLING:
         return f"in other words from step {label} on"
-    where = f"from step {label} on" if cause.kind in LASTING else f"at step {label}"
+    where = f"from step {label} on" if cause.kind in LASTING_KINDS else f"at step {label}"
     rows = [row for row in finding.before if row.thread == finding.at.thread or finding.at.a is None]
     still = rows[rows.index(cause.since) :] if cause.since in rows else []
     if brief or not still:

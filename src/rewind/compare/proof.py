@@ -183,7 +183,7 @@ _CLEARLY = 0.1
 _ANY_WORD = re.compile(r"\w+")
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """Whom an answer takes after."""
 
     GOOD = "good"
@@ -191,16 +191,16 @@ class Outcome(StrEnum):
     UNCLEAR = "unclear"
 
 
-def outcome_of(answer: Answered | None, good: Answered | None, bad: Answered | None) -> Outcome:
+def answer_outcome(answer: Answered | None, good: Answered | None, bad: Answered | None) -> AnswerOutcome:
     """Whom this answer takes after."""
     for feature in _FEATURES:
         like_good, like_bad, here = feature(good), feature(bad), feature(answer)
         if like_good != like_bad and here in (like_good, like_bad):
-            return Outcome.GOOD if here == like_good else Outcome.BAD
+            return AnswerOutcome.GOOD if here == like_good else AnswerOutcome.BAD
     nearer = _likeness(answer, good) - _likeness(answer, bad)
     if abs(nearer) < _CLEARLY:
-        return Outcome.UNCLEAR
-    return Outcome.GOOD if nearer > 0 else Outcome.BAD
+        return AnswerOutcome.UNCLEAR
+    return AnswerOutcome.GOOD if nearer > 0 else AnswerOutcome.BAD
 
 
 def _answers(answer: Answered | None) -> Hashable:

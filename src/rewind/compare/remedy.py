@@ -12,7 +12,7 @@ from typing import Any
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import FieldPlace, NamedPlace
 from rewind.compare.divergence import Finding
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, MessagePlace, parts_text
 from rewind.edit.edits import (
     Edit,
@@ -152,7 +152,7 @@ class _Written:
     """Of each message."""
 
 
-def _written(run: Run, move: Move) -> _Written | None:
+def _written(run: ComparedRun, move: Move) -> _Written | None:
     request = HttpRequest(head=move.step.request.head, body=run.bodies(move.step)[0])
     try:
         document = opened(request).document

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from rewind.compare.delta import Aspect
 from rewind.compare.texts import folded
 from rewind.conversation.context import parts_text
 from rewind.conversation.outline import Bodies, answered_at, outline_of, reader_of
@@ -49,13 +50,31 @@ class Move:
     def index(self) -> int:
         return self.step.index
 
+    def lasting_value(self, aspect: Aspect) -> str | None:
+        """The name, or the digest, of what every call says anew; ``None`` for other aspects."""
+        match aspect:
+            case Aspect.MODEL:
+                return self.model_asked
+            case Aspect.SNAPSHOT:
+                return self.model_answered
+        if self.sketch is None:
+            return None
+        match aspect:
+            case Aspect.SYSTEM:
+                return self.sketch.system
+            case Aspect.TOOLS:
+                return self.sketch.tools
+            case Aspect.PARAMETERS:
+                return self.sketch.settings
+        return None
+
 
 def ends(step: Step) -> float:
     """When the answer was complete; seconds since 1970."""
     return step.request.ts + (0.0 if step.response is None else step.response.ms / 1000)
 
 
-class Run:
+class ComparedRun:
     """A recording that is to be compared. Bodies are read only where a digest is missing or differs."""
 
     def __init__(

@@ -126,24 +126,5 @@ def pair_changes(
 
 def _lasting(aspect: Aspect, a: Move, b: Move) -> Hashable:
     """Both values of what every call says anew; ``None`` for what is said once."""
-    old, new = lasting_value(a, aspect), lasting_value(b, aspect)
+    old, new = a.lasting_value(aspect), b.lasting_value(aspect)
     return None if old == new else (aspect, old, new)
-
-
-def lasting_value(move: Move, aspect: Aspect) -> str | None:
-    """The name, or the digest, of what every call says anew."""
-    match aspect:
-        case Aspect.MODEL:
-            return move.model_asked
-        case Aspect.SNAPSHOT:
-            return move.model_answered
-    if move.sketch is None:
-        return None
-    match aspect:
-        case Aspect.SYSTEM:
-            return move.sketch.system
-        case Aspect.TOOLS:
-            return move.sketch.tools
-        case Aspect.PARAMETERS:
-            return move.sketch.settings
-    return None

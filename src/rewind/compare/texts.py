@@ -32,7 +32,7 @@ _AROUND = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class NoiseForm:
     """One kind of noise."""
 
     name: str
@@ -40,27 +40,27 @@ class Form:
     may_be_fact: bool = False
 
 
-FORMS = (
-    Form("a UUID", re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")),
-    Form(
+NOISE_FORMS = (
+    NoiseForm("a UUID", re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")),
+    NoiseForm(
         "an id",  # as providers and frameworks draw them: a known word, then letters and digits at random
         re.compile(
             r"\b(?:call|toolu|srvtoolu|msg|resp|rs|fc|ws|req|chatcmpl|cmpl|run|thread|session|sess|trace|span|item|asst|"
             r"batch|file|tool|user|evt)[_-](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{12,}"
         ),
     ),
-    Form("an id", re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,64}\b")),
-    Form("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}")),
-    Form("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}")),
-    Form("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True),
-    Form(
+    NoiseForm("an id", re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,64}\b")),
+    NoiseForm("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}")),
+    NoiseForm("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}")),
+    NoiseForm("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True),
+    NoiseForm(
         "a time",
         re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?(?![\d.])"),
         may_be_fact=True,
     ),
-    Form("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True),
-    Form("a date", re.compile(_DAY), may_be_fact=True),
-    Form("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True),
+    NoiseForm("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True),
+    NoiseForm("a date", re.compile(_DAY), may_be_fact=True),
+    NoiseForm("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True),
 )
 """In the order in which they are folded: a whole time before the day in it."""
 
@@ -86,7 +86,7 @@ def only_noise(before: str, after: str) -> Noise | None:
         return None
     names: dict[str, None] = {}
     may_be_fact = False
-    for form in FORMS:
+    for form in NOISE_FORMS:
         old, new = (form.pattern.findall(text) for text in (before, after))
         before, after = (form.pattern.sub("\0", text) for text in (before, after))
         if old != new:
@@ -100,7 +100,7 @@ def only_noise(before: str, after: str) -> Noise | None:
 def values(text: str) -> frozenset[str]:
     """Every id and time in a text."""
     found: set[str] = set()
-    for form in FORMS:
+    for form in NOISE_FORMS:
         found.update(match[0] for match in form.pattern.finditer(text))
         text = form.pattern.sub("\0", text)
     return frozenset(found)
@@ -118,14 +118,14 @@ def folded(text: str) -> str:
     """The text with every id and time taken out, so that texts which differ in nothing else are equal."""
     if len(text) > _LONGEST:
         return text
-    for form in FORMS:
+    for form in NOISE_FORMS:
         text = form.pattern.sub("\0", text)
     return text
 
 
 # ── word by word ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_VOLATILE = "|".join(form.pattern.pattern for form in FORMS if not form.may_be_fact)
+_VOLATILE = "|".join(form.pattern.pattern for form in NOISE_FORMS if not form.may_be_fact)
 _WORDS = r"\w+\s*|[^\w\s]\s*|\s+"
 _WORD = re.compile(_WORDS)
 _TOKEN = re.compile(rf"(?P<volatile>{_VOLATILE})\s*|{_WORDS}")
@@ -145,14 +145,14 @@ class WordFate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class WordPiece:
     """Some words that share a fate."""
 
     fate: WordFate
     text: str
 
 
-def word_pieces(before: str, after: str, *, volatile: bool = False) -> tuple[Piece, ...]:
+def word_pieces(before: str, after: str, *, volatile: bool = False) -> tuple[WordPiece, ...]:
     """Both texts in one: without what came it is the first, without what went the second.
 
     With ``volatile``, ids and times count too.
@@ -299,19 +299,19 @@ def _joined(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
         yield last
 
 
-def _pieces(stretches: Iterable[_Stretch]) -> Iterator[Piece]:
+def _pieces(stretches: Iterable[_Stretch]) -> Iterator[WordPiece]:
     """White space behind a change stands outside of it."""
     for one in stretches:
         if one.kept:
             # Where one text ends here and the other goes on, only one has the space between.
-            yield Piece(WordFate.KEPT, max(one.new, one.old, key=_space_behind))
+            yield WordPiece(WordFate.KEPT, max(one.new, one.old, key=_space_behind))
             continue
         gone, come = one.old.rstrip(), one.new.rstrip()
         yield from (
-            Piece(fate, text) for fate, text in ((WordFate.GONE, gone), (WordFate.COME, come)) if text
+            WordPiece(fate, text) for fate, text in ((WordFate.GONE, gone), (WordFate.COME, come)) if text
         )
         if space := (one.new or one.old)[len(come if one.new else gone) :]:
-            yield Piece(WordFate.KEPT, space)
+            yield WordPiece(WordFate.KEPT, space)
 
 
 def _space_behind(text: str) -> int:

@@ -7,7 +7,15 @@ from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
 from rewind.compare.texts import only_noise
-from rewind.conversation.context import Change, Entry, Fate, MessagePlace, compare, context_of, parts_text
+from rewind.conversation.context import (
+    ContextChange,
+    ContextEntry,
+    Fate,
+    MessagePlace,
+    compare_contexts,
+    context_of,
+    parts_text,
+)
 from rewind.conversation.message_digest import digests
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
 
@@ -107,7 +115,7 @@ def history_differences(
     old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()
 ) -> Iterator[Difference]:
     """What was added to, dropped from or changed in what was said before."""
-    changes = compare(_history(old, held_old), _history(new, held_new))
+    changes = compare_contexts(_history(old, held_old), _history(new, held_new))
     gone = Counter(change.entry.digest for change in changes if change.fate is Fate.DROPPED)
     come = Counter(change.entry.digest for change in changes if change.fate in (Fate.ADDED, Fate.INJECTED))
     for change in changes:
@@ -130,7 +138,7 @@ def history_differences(
         )
 
 
-def _history(asked: Asked, held: Held) -> tuple[Entry, ...]:
+def _history(asked: Asked, held: Held) -> tuple[ContextEntry, ...]:
     before = tuple(map(_without_thinking, asked.messages[: turn_start(asked.messages)]))
     return context_of(Asked(messages=before), tuple(map(_without_thinking, held)))
 
@@ -141,12 +149,12 @@ def _without_thinking(message: Message) -> Message:
     return Message(message.role, parts, message.name)
 
 
-def _says_something(change: Change) -> bool:
+def _says_something(change: ContextChange) -> bool:
     """An entry that is empty may come and go."""
     return change.before is not None or bool(change.entry.text.strip())
 
 
-def _sides(change: Change) -> tuple[str | None, str | None]:
+def _sides(change: ContextChange) -> tuple[str | None, str | None]:
     match change.fate:
         case Fate.DROPPED:
             return change.entry.text, None

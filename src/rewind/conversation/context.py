@@ -70,7 +70,7 @@ class MessagePlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ContextEntry:
     """One thing the model read."""
 
     what: str
@@ -98,13 +98,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ContextChange:
     """An entry, and what became of it."""
 
     fate: Fate
-    entry: Entry
+    entry: ContextEntry
     """As it is now; for what was dropped, as it was."""
-    before: Entry | None = None
+    before: ContextEntry | None = None
     """For what is changed or truncated: as it was."""
     kept: int = 0
     """For what is truncated: how many characters stayed."""
@@ -116,14 +116,14 @@ class Change:
         return 0 if self.before is None else self.before.size - self.kept
 
 
-def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[Entry, ...]:
+def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[ContextEntry, ...]:
     """What the model read, in order; ``held`` are messages before the others that the provider keeps."""
     entries = []
     if asked.system:
         entries.append(_entry("system", Message(Role.SYSTEM, asked.system)))
     if asked.tools:
         text = "\n".join(map(tool_text, asked.tools))
-        entries.append(Entry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
+        entries.append(ContextEntry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
     for message in held:
         entries += [replace(entry, held=True) for entry in _entries(message, None)]
     for at, message in enumerate(asked.messages):
@@ -131,7 +131,9 @@ def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def compare(old: Sequence[Entry], new: Sequence[Entry], answer: Answered | None = None) -> tuple[Change, ...]:
+def compare_contexts(
+    old: Sequence[ContextEntry], new: Sequence[ContextEntry], answer: Answered | None = None
+) -> tuple[ContextChange, ...]:
     """How the context grew, shrank or changed; ``answer`` is what the model said to the earlier one."""
     said = _said(answer)
     changes = list(_changes(old, new))
@@ -145,7 +147,7 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], answer: Answered | None 
     )
 
 
-def _entries(message: Message, index: int | None) -> Iterator[Entry]:
+def _entries(message: Message, index: int | None) -> Iterator[ContextEntry]:
     """The message, its results apart from what else it says."""
     groups = [
         (is_result, tuple(parts))
@@ -164,20 +166,20 @@ def _entries(message: Message, index: int | None) -> Iterator[Entry]:
             number += len(one)
 
 
-def _result_entry(result: Part, place: MessagePlace) -> Entry:
+def _result_entry(result: Part, place: MessagePlace) -> ContextEntry:
     assert isinstance(result, ToolResult), "only results are entries of their own"
     label = " ".join(word for word in (result.name, "error" if result.failed else "") if word)
     digest = message_digest(Message(Role.TOOL, (result,)))
-    return Entry("tool", parts_text(result.parts), digest, place, label)
+    return ContextEntry("tool", parts_text(result.parts), digest, place, label)
 
 
-def _entry(what: str, message: Message, place: MessagePlace | None = None) -> Entry:
-    return Entry(what, parts_text(message.parts), message_digest(message), place)
+def _entry(what: str, message: Message, place: MessagePlace | None = None) -> ContextEntry:
+    return ContextEntry(what, parts_text(message.parts), message_digest(message), place)
 
 
-def _new(change: Change, *, is_last: bool, said: frozenset[Digest]) -> Change:
+def _new(change: ContextChange, *, is_last: bool, said: frozenset[Digest]) -> ContextChange:
     fate = Fate.ADDED if is_last else Fate.INJECTED
-    return Change(fate, change.entry, own_answer=change.entry.digest in said)
+    return ContextChange(fate, change.entry, own_answer=change.entry.digest in said)
 
 
 def _said(answer: Answered | None) -> frozenset[Digest]:
@@ -189,7 +191,7 @@ def _said(answer: Answered | None) -> frozenset[Digest]:
     return frozenset(message_digest(Message(Role.ASSISTANT, parts)) for parts in messages)
 
 
-def _changes(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change]:
+def _changes(old: Sequence[ContextEntry], new: Sequence[ContextEntry]) -> Iterator[ContextChange]:
     """Everything new is ``ADDED`` here; whether known entries follow is seen only at the end."""
     start = 0
     while start < min(len(old), len(new)) and old[start].digest == new[start].digest:
@@ -209,27 +211,27 @@ def _changes(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change]:
         yield from map(_kept, old[-end:], new[-end:])
 
 
-def _kept(before: Entry, now: Entry) -> Change:
+def _kept(before: ContextEntry, now: ContextEntry) -> ContextChange:
     """What says the same is the same, unless thinking was left out of it or its result became an error."""
     same = before.label == now.label and before.text.split() == now.text.split()
-    return Change(Fate.SAME, now) if same else Change(Fate.CHANGED, now, before)
+    return ContextChange(Fate.SAME, now) if same else ContextChange(Fate.CHANGED, now, before)
 
 
-def _paired(gone: Sequence[Entry], come: Sequence[Entry]) -> Iterator[Change]:
+def _paired(gone: Sequence[ContextEntry], come: Sequence[ContextEntry]) -> Iterator[ContextChange]:
     """What stands in place of what: of one role and alike, in order."""
     waiting = list(gone)
     for entry in come:
         at = next((at for at, one in enumerate(waiting) if _is_edit(one, entry)), None)
         if at is None:
-            yield Change(Fate.ADDED, entry)
+            yield ContextChange(Fate.ADDED, entry)
             continue
-        yield from (Change(Fate.DROPPED, one) for one in waiting[:at])
+        yield from (ContextChange(Fate.DROPPED, one) for one in waiting[:at])
         yield _edited(waiting[at], entry)
         del waiting[: at + 1]
-    yield from (Change(Fate.DROPPED, one) for one in waiting)
+    yield from (ContextChange(Fate.DROPPED, one) for one in waiting)
 
 
-def _is_edit(before: Entry, now: Entry) -> bool:
+def _is_edit(before: ContextEntry, now: ContextEntry) -> bool:
     if before.what != now.what:
         return False
     if before.what in ("system", "tools"):
@@ -242,13 +244,17 @@ def _is_edit(before: Entry, now: Entry) -> bool:
     return ends >= _ALIKE * min(before.size, now.size) > 0
 
 
-def _edited(before: Entry, now: Entry) -> Change:
+def _edited(before: ContextEntry, now: ContextEntry) -> ContextChange:
     kept = common_beginning(before.text, now.text)
     mark = now.size - kept
     truncated = (
         now.size < before.size and before.size - kept >= _LEAST_LOST and mark <= min(_LONGEST_MARK, kept)
     )
-    return Change(Fate.TRUNCATED, now, before, kept) if truncated else Change(Fate.CHANGED, now, before)
+    return (
+        ContextChange(Fate.TRUNCATED, now, before, kept)
+        if truncated
+        else ContextChange(Fate.CHANGED, now, before)
+    )
 
 
 def tool_text(tool: ToolDefinition) -> str:

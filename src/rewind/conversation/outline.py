@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from rewind.conversation.retries import retries
-from rewind.conversation.threads import Place, Threads
-from rewind.conversation.tools import ToolCall, ToolRun, Turn, merged, tool_calls
+from rewind.conversation.threads import ThreadPlace, Threads
+from rewind.conversation.tools import ToolCall, ToolRun, ToolTurn, tool_calls, with_recorded_runs
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
 from rewind.model.session import Recording
@@ -20,7 +20,7 @@ Bodies = Callable[[Step], tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class ReadStep:
     """Both halves of a step."""
 
     provider: Provider
@@ -31,12 +31,12 @@ class Talk:
     """``None`` when no answer came."""
 
 
-def talk_of(step: Step, bodies: Bodies) -> Talk:
+def read_step(step: Step, bodies: Bodies) -> ReadStep:
     """The step, read."""
     provider, kind = reader_of(step)
     request_body, response_body = bodies(step)
     request = HttpRequest(head=step.request.head, body=request_body)
-    return Talk(
+    return ReadStep(
         provider=provider,
         kind=kind,
         asked=provider.asked(request),
@@ -61,7 +61,7 @@ def answered_at(step: Step, request_body: bytes, response_body: bytes) -> Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class OutlineStep:
     """A step, read."""
 
     step: Step
@@ -70,7 +70,7 @@ class Understood:
     asked: Asked
     answered: Answered | None
     """``None`` when no answer came."""
-    place: Place | None
+    place: ThreadPlace | None
     """``None`` for what is no part of a conversation: other calls, and embeddings."""
     retry_of: int | None
     reading: Reading
@@ -81,14 +81,14 @@ class Understood:
 class Outline:
     """What a run was about."""
 
-    steps: tuple[Understood, ...]
+    steps: tuple[OutlineStep, ...]
     tools: tuple[ToolCall, ...]
 
     @property
     def threads(self) -> int:
         return len({one.place.thread for one in self.steps if one.place is not None})
 
-    def step(self, index: int) -> Understood | None:
+    def step(self, index: int) -> OutlineStep | None:
         return next((one for one in self.steps if one.step.index == index), None)
 
     def held(self, index: int) -> tuple[Message, ...]:
@@ -132,13 +132,13 @@ def outline_of(
     """The run, understood. ``told`` hears how many steps are read, for those who wait."""
     again = retries(recording.steps)
     threads = _InOrder()
-    steps: list[Understood] = []
+    steps: list[OutlineStep] = []
     for done, step in enumerate(recording.steps, 1):
-        talk = talk_of(step, bodies)
+        talk = read_step(step, bodies)
         asked, answered = talk.asked, talk.answered
         converses = talk.kind is StepKind.LLM_CALL and not asked.embeds
         steps.append(
-            Understood(
+            OutlineStep(
                 step=step,
                 kind=talk.kind,
                 asked=asked,
@@ -151,7 +151,7 @@ def outline_of(
         told(done)
     turns = [_turn(one) for one in steps if one.place is not None]
     runs = [run for one in steps if (run := _tool_run(one)) is not None]
-    return Outline(steps=tuple(steps), tools=merged(tool_calls(turns), runs))
+    return Outline(steps=tuple(steps), tools=with_recorded_runs(tool_calls(turns), runs))
 
 
 class _InOrder:
@@ -161,7 +161,7 @@ class _InOrder:
         self._threads = Threads()
         self._coming: list[tuple[float, int, Answered]] = []
 
-    def place(self, step: Step, asked: Asked, answered: Answered | None) -> Place:
+    def place(self, step: Step, asked: Asked, answered: Answered | None) -> ThreadPlace:
         request = step.request
         while self._coming and self._coming[0][0] <= request.ts:
             _, index, answer = heappop(self._coming)
@@ -171,7 +171,7 @@ class _InOrder:
         return self._threads.call(step.index, request.match_key, asked)
 
 
-def _tool_run(one: Understood) -> ToolRun | None:
+def _tool_run(one: OutlineStep) -> ToolRun | None:
     """A step in which the agent recorded a tool's run itself."""
     if one.kind is not StepKind.TOOL_CALL:
         return None
@@ -189,10 +189,10 @@ def _tool_run(one: Understood) -> ToolRun | None:
     )
 
 
-def _turn(one: Understood) -> Turn:
+def _turn(one: OutlineStep) -> ToolTurn:
     assert one.place is not None, "only conversations have turns"
     request, response = one.step.request, one.step.response
-    return Turn(
+    return ToolTurn(
         index=request.index,
         place=one.place,
         began=request.ts,

@@ -160,7 +160,7 @@ def calls_digest(uses: Iterable[Digest]) -> str:
     return _joined(sorted(uses))
 
 
-class Joined:
+class ListDigest:
     """The digest of a list that may go on."""
 
     __slots__ = ("_digest", "_empty")
@@ -174,8 +174,8 @@ class Joined:
         self._digest.update(b"%d:" % len(item))
         self._digest.update(item)
 
-    def copy(self) -> "Joined":
-        other = Joined()
+    def copy(self) -> "ListDigest":
+        other = ListDigest()
         other._digest, other._empty = self._digest.copy(), self._empty
         return other
 
@@ -184,7 +184,7 @@ class Joined:
 
 
 def _joined(items: Iterable[bytes]) -> str:
-    joined = Joined()
+    joined = ListDigest()
     for item in items:
         joined.add(item)
     return str(joined)
@@ -193,7 +193,7 @@ def _joined(items: Iterable[bytes]) -> str:
 # ── the sketch of a conversation that grows ──────────────────────────────────────────────────────────────────────
 
 
-class Growing:
+class GrowingSketch:
     """What is said so far: ``turn``, ``history`` and ``calls`` of a call that is given just that.
 
     It is given message by message and never reads again what it knows already. It comes to the very digests of
@@ -258,7 +258,7 @@ class _Items:
     """The parts of one side of a turn."""
 
     def __init__(self) -> None:
-        self._before = Joined()
+        self._before = ListDigest()
         self.results: list[Digest] = []
         """Of the run of results that may go on: tools that ran side by side may answer in any order."""
 
@@ -279,6 +279,6 @@ class _Items:
         self._flush(whole)
         return str(whole)
 
-    def _flush(self, into: Joined) -> None:
+    def _flush(self, into: ListDigest) -> None:
         for digest in sorted(self.results):
             into.add(b"tool" + digest)

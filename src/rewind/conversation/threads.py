@@ -45,7 +45,7 @@ _LONGEST_ARGUMENT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadPlace:
     """Where a call stands in its run."""
 
     thread: int
@@ -61,7 +61,7 @@ class _Known:
     """What is remembered of an earlier call."""
 
     index: int
-    place: Place
+    place: ThreadPlace
     system: tuple[Digest, ...]
     answer: tuple[Digest, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Threads:
     _by_last_two: dict[tuple[Digest, Digest], _Known] = field(default_factory=dict)
     _threads: int = 0
 
-    def call(self, index: int, key: MatchKey, asked: Asked) -> Place:
+    def call(self, index: int, key: MatchKey, asked: Asked) -> ThreadPlace:
         """A call arrived."""
         system = digests(asked.system)
         messages = tuple(message_digest(message) for message in asked.messages)
@@ -129,7 +129,7 @@ class Threads:
         system: tuple[Digest, ...],
         messages: tuple[Digest, ...],
         chain: tuple[Digest, ...],
-    ) -> Place:
+    ) -> ThreadPlace:
         named = self._by_answer_id.get(asked.continues or "")
         twin = self._by_key.get(key)
         # Keys know no ids: equal words that go on from another answer are another call.
@@ -144,9 +144,11 @@ class Threads:
         if before is not None:
             before.went_on = True
             self._open.pop(before.index, None)
-            return Place(before.place.thread, before.index)
+            return ThreadPlace(before.place.thread, before.index)
         self._threads += 1
-        return Place(self._threads, started_by=self._starter(asked, system) if self.with_starters else None)
+        return ThreadPlace(
+            self._threads, started_by=self._starter(asked, system) if self.with_starters else None
+        )
 
     def _by_content(
         self, messages: tuple[Message, ...], system: tuple[Digest, ...], chain: tuple[Digest, ...]

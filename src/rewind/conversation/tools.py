@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice, takewhile
 
 from rewind.conversation.message_digest import Digest, part_digest
-from rewind.conversation.threads import Place
+from rewind.conversation.threads import ThreadPlace
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse, results_in
 
 _LATER_TURNS = 20
@@ -45,11 +45,11 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ToolTurn:
     """An LLM step as this module needs it."""
 
     index: int
-    place: Place
+    place: ThreadPlace
     began: float
     """When its request arrived; seconds since 1970."""
     ended: float | None
@@ -68,7 +68,7 @@ class ToolRun:
     result: ToolResult | None
 
 
-def merged(calls: Sequence[ToolCall], runs: Sequence[ToolRun]) -> tuple[ToolCall, ...]:
+def with_recorded_runs(calls: Sequence[ToolCall], runs: Sequence[ToolRun]) -> tuple[ToolCall, ...]:
     """The calls seen on the wire, each with the run that the agent recorded of it: the next of that name and those
     arguments after it was asked for. Runs that no model asked for are steps of their own already."""
     waiting = sorted(runs, key=lambda run: run.index)
@@ -103,9 +103,9 @@ def _in_its_time(call: ToolCall, run: ToolRun) -> bool:
     return call.use.name == run.use.name and call.answered_in is not None and run.index < call.answered_in
 
 
-def tool_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
+def tool_calls(turns: Sequence[ToolTurn]) -> tuple[ToolCall, ...]:
     """The tool calls of a run, in the order in which they were asked for."""
-    by_thread: dict[int, list[Turn]] = {}
+    by_thread: dict[int, list[ToolTurn]] = {}
     for turn in turns:
         by_thread.setdefault(turn.place.thread, []).append(turn)
     return tuple(
@@ -116,7 +116,7 @@ def tool_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
     )
 
 
-def _calls_of(asking: Turn, uses: Sequence[ToolUse], thread: Sequence[Turn]) -> Iterator[ToolCall]:
+def _calls_of(asking: ToolTurn, uses: Sequence[ToolUse], thread: Sequence[ToolTurn]) -> Iterator[ToolCall]:
     later = list(islice((turn for turn in thread if turn.index > asking.index), _LATER_TURNS))
     same: Counter[Digest | None] = Counter()
     for number, use in enumerate(uses, 1):
@@ -127,14 +127,14 @@ def _calls_of(asking: Turn, uses: Sequence[ToolUse], thread: Sequence[Turn]) -> 
         yield call if found is None else _with_result(call, asking, *found)
 
 
-def _with_result(call: ToolCall, asking: Turn, bringing: Turn, result: ToolResult) -> ToolCall:
+def _with_result(call: ToolCall, asking: ToolTurn, bringing: ToolTurn, result: ToolResult) -> ToolCall:
     ms = None if asking.ended is None else max(0.0, round((bringing.began - asking.ended) * 1000, 3))
     return replace(call, result=result, answered_in=bringing.index, ms=ms)
 
 
 def _first_result(
-    use: ToolUse, digest: Digest | None, nth: int, later: Iterable[Turn]
-) -> tuple[Turn, ToolResult] | None:
+    use: ToolUse, digest: Digest | None, nth: int, later: Iterable[ToolTurn]
+) -> tuple[ToolTurn, ToolResult] | None:
     for turn in later:
         if (result := _result_in(turn.asked.messages, use, digest, nth)) is not None:
             return turn, result

@@ -48,9 +48,9 @@ def divergence(good: RecordedRun, bad: RecordedRun) -> str:
     # Lazily: most tests do not fail.
     from rewind.compare.divergence import bisect
     from rewind.compare.phrases import cause_place, cause_title, step_label
-    from rewind.compare.run import Run
+    from rewind.compare.run import ComparedRun
 
-    found = bisect(*(Run(run.recording, run.bodies, answer_body=run.answer) for run in (good, bad)))
+    found = bisect(*(ComparedRun(run.recording, run.bodies, answer_body=run.answer) for run in (good, bad)))
     if found.at is None:
         return ""
     lines = [f"first divergence: step {step_label(found.at)}"]

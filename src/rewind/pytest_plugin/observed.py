@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rewind.conversation.outline import Outline, Understood, outline_of
+from rewind.conversation.outline import Outline, OutlineStep, outline_of
 from rewind.conversation.tools import ToolCall
 from rewind.errors import RewindError
 from rewind.model.http import Headers
@@ -200,7 +200,7 @@ class _RunSoFar:
     def steps(self) -> list[RunStep]:
         return [self._step(one) for one in self._outline.steps]
 
-    def _step(self, one: Understood) -> RunStep:
+    def _step(self, one: OutlineStep) -> RunStep:
         step, head = one.step, one.step.request.head
         asked, answered = self._run.bodies(step)
         response = step.response
@@ -300,7 +300,7 @@ def _tool_call(call: ToolCall) -> RunToolCall:
     )
 
 
-def _own_tool_call(one: Understood) -> RunToolCall | None:
+def _own_tool_call(one: OutlineStep) -> RunToolCall | None:
     """A step in which the agent recorded a tool's run that no model had asked for."""
     if one.kind is not StepKind.TOOL_CALL:
         return None

@@ -9,9 +9,8 @@ from pathlib import Path
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.many import Parting, part
+from rewind.compare.many import GroupFinding, compare_groups
 from rewind.compare.remedy import remedies
-from rewind.compare.summary import lasting_value
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
 from rewind.edit.grammar import Edit
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
@@ -73,7 +72,7 @@ class GroupBisection:
 
     goods: tuple[ComparedSession, ...]
     bads: tuple[ComparedSession, ...]
-    parting: Parting
+    parting: GroupFinding
 
     @property
     def diverges(self) -> bool:
@@ -113,7 +112,9 @@ def bisect_groups(
         if both := {side.id for side in good} & {side.id for side in bad}:
             raise UsageError(f"Session {min(both)} is named as good and as bad.")
         yield GroupBisection(
-            goods=good, bads=bad, parting=part([side.run for side in good], [side.run for side in bad])
+            goods=good,
+            bads=bad,
+            parting=compare_groups([side.run for side in good], [side.run for side in bad]),
         )
 
 
@@ -162,14 +163,14 @@ def _first_seen(
     if bad.session.file is not None:
         return None  # what this store holds says nothing of a run that came from elsewhere
     field, aspect = _LASTING[cause.kind]
-    new = lasting_value(after, aspect)
+    new = after.lasting_value(aspect)
     if new is None:
         return None
     agents = {program_of(side.session.start.command) for side in (good, bad)}
     return first_seen(
         home,
         Mark(part=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
-        old=lasting_value(before, aspect),
+        old=before.lasting_value(aspect),
         until=bad.session,
         among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,
         progress=lambda done, total: on_progress("sessions looked through", done, total),

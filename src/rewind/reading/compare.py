@@ -10,7 +10,7 @@ from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect
 from rewind.compare.phrases import slug
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.compare.summary import RowChange, Summary, pair_changes, row_changes, summarise
 from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
@@ -33,7 +33,7 @@ class ComparedSession:
     """A session that is compared with others."""
 
     session: Session
-    run: Run
+    run: ComparedRun
     damaged: set[int]
     """Steps of which a body could not be read, and counts as empty. Grows while bodies are read."""
 
@@ -86,7 +86,7 @@ def _compared(session: Session, reader: SessionReader, on_progress: OnProgress) 
     def answer(step: Step) -> bytes:
         return b"" if step.response is None else body(step, step.response.body)
 
-    run = Run(
+    run = ComparedRun(
         recording,
         lambda step: (body(step, step.request.body), answer(step)),
         lambda done: on_progress("steps read", done, len(recording.steps)),

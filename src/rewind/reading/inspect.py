@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rewind.conversation.context import Change, Entry, compare, context_of
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.context import ContextChange, ContextEntry, compare_contexts, context_of
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.message import Asked
@@ -35,7 +35,7 @@ class StepDetail:
     """One step in full, or one half of it."""
 
     session: str
-    step: Understood
+    step: OutlineStep
     cost: float | None
     request_body: bytes | None
     """``None`` where only the answer was asked for."""
@@ -59,10 +59,10 @@ class StepContext:
     session: str
     step: int
     asked: Asked
-    entries: tuple[Entry, ...]
+    entries: tuple[ContextEntry, ...]
     since: int | None
     """The step it is compared with; ``None`` where there is no earlier call."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ContextChange, ...] = ()
 
 
 Inspection = SessionOverview | StepDetail | ToolCallDetail | StepContext
@@ -146,10 +146,10 @@ def inspect_context(
     if since is None and found.place is not None:
         since = found.place.parent
     entries = context_of(found.asked, outline.held(index))
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ContextChange, ...] = ()
     if since is not None:
         before = _understood(recording, outline, since)
-        changes = compare(context_of(before.asked, outline.held(since)), entries, before.answered)
+        changes = compare_contexts(context_of(before.asked, outline.held(since)), entries, before.answered)
     return StepContext(
         session=recording.session.id,
         step=index,
@@ -176,7 +176,7 @@ def _upto(recording: Recording, index: int, other: int = 0) -> Recording:
     return replace(recording, steps=tuple(step for step in recording.steps if step.index <= last))
 
 
-def _understood(recording: Recording, outline: Outline, index: int) -> Understood:
+def _understood(recording: Recording, outline: Outline, index: int) -> OutlineStep:
     step_in(recording, index)
     found = outline.step(index)
     assert found is not None, "an outline has every step of its recording"

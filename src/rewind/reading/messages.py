@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.edit.transcript import SHAPES, Exchange, Retold, retold
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
@@ -93,7 +93,7 @@ def _upto(recording: Recording, upto: int | None) -> Recording:
     return replace(recording, steps=tuple(step for step in recording.steps if step.index <= upto))
 
 
-def _last(recording: Recording, outline: Outline, thread: int | None) -> Understood:
+def _last(recording: Recording, outline: Outline, thread: int | None) -> OutlineStep:
     # A call that was known when it was recorded, and that no codec of today reads, has no messages for us.
     calls = [one for one in outline.steps if one.place and identify(one.step.request.head) is not FALLBACK]
     session = recording.session.id
@@ -112,7 +112,7 @@ def _last(recording: Recording, outline: Outline, thread: int | None) -> Underst
     return fitting[-1]
 
 
-def _told_in(outline: Outline, last: Understood) -> list[Understood]:
+def _told_in(outline: Outline, last: OutlineStep) -> list[OutlineStep]:
     """The call, after those whose messages the provider keeps for it (as :meth:`Outline.held` has them)."""
     found = [last]
     while (first := found[0]).asked.continues or first.asked.history:

@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rewind.conversation.context import Change, Fate, compare, context_of
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.context import ContextChange, Fate, compare_contexts, context_of
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.model.message import (
     Answered,
     Media,
@@ -150,7 +150,7 @@ def _models(outline: Outline) -> Iterator[tuple[str, int]]:
     yield from counts.items()
 
 
-def _sum(calls: Sequence[Understood], field: str) -> str:
+def _sum(calls: Sequence[OutlineStep], field: str) -> str:
     known = [value for one in calls if (value := getattr(one.reading.usage, field)) is not None]
     if not known:
         return UNKNOWN
@@ -175,7 +175,7 @@ def _errors(one: RunReport) -> Iterator[str]:
         yield f"- Tool call {call.label}, {_code(call.use.name)}: {_code(call.result.text, 300)}"
 
 
-def _trouble(one: Understood) -> str:
+def _trouble(one: OutlineStep) -> str:
     response = one.step.response
     if response is None:
         return "no answer was recorded"
@@ -277,21 +277,21 @@ def _conversation(outline: Outline) -> Iterator[str]:
         yield from _answer(one.answered)
 
 
-def _new(outline: Outline, one: Understood) -> Iterator[Change]:
+def _new(outline: Outline, one: OutlineStep) -> Iterator[ContextChange]:
     """What the model reads that it had not read at the call before."""
     index = one.step.index
     entries = context_of(one.asked, outline.held(index))
     parent = one.retry_of or (one.place.parent if one.place is not None else None)
     before = None if parent is None else outline.step(parent)
     if before is None or parent is None:
-        yield from (Change(fate=Fate.ADDED, entry=entry) for entry in entries)
+        yield from (ContextChange(fate=Fate.ADDED, entry=entry) for entry in entries)
         return
-    for change in compare(context_of(before.asked, outline.held(parent)), entries, before.answered):
+    for change in compare_contexts(context_of(before.asked, outline.held(parent)), entries, before.answered):
         if change.fate is not Fate.SAME and not change.own_answer:
             yield change
 
 
-def _entry(change: Change) -> Iterator[str]:
+def _entry(change: ContextChange) -> Iterator[str]:
     entry = change.entry
     label = f" {_code(entry.label, 80)}" if entry.label else ""
     fate = "" if change.fate is Fate.ADDED else f" ({change.fate.value})"

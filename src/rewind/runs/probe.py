@@ -14,19 +14,19 @@ from pathlib import Path
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding
 from rewind.compare.proof import (
+    AnswerOutcome,
     Hunk,
-    Outcome,
     Patchwork,
     Search,
+    answer_outcome,
     by_sentence,
     finer,
     is_reworded,
-    outcome_of,
     smallest,
 )
 from rewind.compare.remedy import Remedy, remedies
 from rewind.conversation.context import parts_text
-from rewind.conversation.outline import talk_of
+from rewind.conversation.outline import read_step
 from rewind.edit.edits import Edit, Literal, SetSystem
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.gateway.options import UpstreamOptions
@@ -78,7 +78,7 @@ class Trial:
 
     what: str
     edits: tuple[Edit, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[AnswerOutcome, ...] = ()
     """One for each sample."""
     sessions: tuple[str, ...] = ()
     kind: CauseKind | None = None
@@ -88,7 +88,7 @@ class Trial:
 
     @property
     def like_good(self) -> int:
-        return self.outcomes.count(Outcome.GOOD)
+        return self.outcomes.count(AnswerOutcome.GOOD)
 
     @property
     def turned(self) -> bool:
@@ -249,15 +249,15 @@ class _Prover:
             )
         return result
 
-    def _outcome(self, result: ForkResult) -> Outcome:
+    def _outcome(self, result: ForkResult) -> AnswerOutcome:
         assert result.answer is not None, "an unanswered probe has raised"
-        return outcome_of(self._answer(result.session_id, result.answer), self._good, self._bad)
+        return answer_outcome(self._answer(result.session_id, result.answer), self._good, self._bad)
 
     def _answer(self, session: str, step: Step) -> Answered | None:
         library = Library(self._options.home)
         with library.open(library.find(session)) as reader:
             found = next((one for one in reader.recording().steps if one.index == step.index), None)
-            return None if found is None else talk_of(found, lambda step: step.bodies(reader.blob)).answered
+            return None if found is None else read_step(found, lambda step: step.bodies(reader.blob)).answered
 
     @cached_property
     def _good(self) -> Answered | None:

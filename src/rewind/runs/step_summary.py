@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from rewind.conversation.sketch import said_of, sketch_of
-from rewind.conversation.threads import Place, Threads
+from rewind.conversation.threads import ThreadPlace, Threads
 from rewind.match.call import Call
 from rewind.model.http import HttpResponse
 from rewind.model.ids import MatchKey
@@ -38,7 +38,7 @@ class StepSummary:
     ) -> StepRequest:
         """The asking half of the step; ``asked_key`` where the agent had asked something else."""
         self._call = call
-        nothing: tuple[Asked, Place | None, str | None] = (Asked(), None, None)
+        nothing: tuple[Asked, ThreadPlace | None, str | None] = (Asked(), None, None)
         asked, place, sketch = self._understood(lambda: self._place(call), nothing)
         self._asked = asked
         return StepRequest(
@@ -72,7 +72,7 @@ class StepSummary:
         answered = self._take_answer(whole)
         return replace(short(self._asked, answered), said=said_of(answered))
 
-    def _place(self, call: Call) -> tuple[Asked, Place | None, str | None]:
+    def _place(self, call: Call) -> tuple[Asked, ThreadPlace | None, str | None]:
         asked = call.provider.asked(call.request)
         if call.provider.kind is not StepKind.LLM_CALL:
             return asked, None, None

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rewind.conversation.context import Change, Entry, Fate
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.context import ContextChange, ContextEntry, Fate
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
 from rewind.model.message import (
     Answered,
@@ -141,7 +141,7 @@ def tool_call(one: ToolCall) -> dict[str, Any]:
     }
 
 
-def place(one: Understood) -> dict[str, Any]:
+def place(one: OutlineStep) -> dict[str, Any]:
     """Where a step stands in its run."""
     return {
         "thread": one.place.thread if one.place else None,
@@ -169,7 +169,7 @@ def outline(one: Outline, costs: Mapping[int, float | None]) -> dict[str, Any]:
     }
 
 
-def entry(one: Entry, *, with_text: bool = True) -> dict[str, Any]:
+def entry(one: ContextEntry, *, with_text: bool = True) -> dict[str, Any]:
     view: dict[str, Any] = {
         "what": one.what,
         "label": one.label,
@@ -184,9 +184,9 @@ def context(
     session: str,
     step: int,
     asked: Asked,
-    entries: Sequence[Entry],
+    entries: Sequence[ContextEntry],
     compared: int | None,
-    changes: Sequence[Change],
+    changes: Sequence[ContextChange],
 ) -> dict[str, Any]:
     """What the model read at a step, and what changed since another."""
     return {
@@ -201,7 +201,7 @@ def context(
     }
 
 
-def change(one: Change) -> dict[str, Any]:
+def change(one: ContextChange) -> dict[str, Any]:
     return {
         "fate": one.fate.value,
         **entry(one.entry, with_text=False),

@@ -8,10 +8,10 @@ from rewind.compare.cause import Cause
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.divergence import Finding
-from rewind.compare.many import Column, Parting, Shared
-from rewind.compare.phrases import cause_place, cause_title, ruled_out_text, saying_of, slug
+from rewind.compare.many import GroupFinding, MoveColumn, SharedCause
+from rewind.compare.phrases import cause_place, cause_title, move_result, ruled_out_text, slug
 from rewind.compare.proof import Hunk
-from rewind.compare.run import Move, Run
+from rewind.compare.run import ComparedRun, Move
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
 from rewind.reading.bisect import CodeComparison, GroupBisection, PairBisection
@@ -89,7 +89,7 @@ def _diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dic
     if row.a is None or row.b is None:
         run, move = (comparison.a, row.a) if row.b is None else (comparison.b, row.b)
         assert move is not None, "a row has a move"
-        return view | {"text": str(saying_of(run, move))}
+        return view | {"text": str(move_result(run, move))}
     relation = comparison.relation(row)
     view |= {
         "changed": _slugs(relation.changed),
@@ -162,7 +162,7 @@ def bisection(found: PairBisection) -> dict[str, Any]:
         "resync": None if one.resync is None else _steps(one.resync, "good", "bad"),
         "steps": [_match(one, row) for row in one.before],
         "beside": [
-            _steps(row, "good", "bad") | {"text": str(saying_of(run, move))}
+            _steps(row, "good", "bad") | {"text": str(move_result(run, move))}
             for row in one.beside
             for run, move in _made(one, row)
         ],
@@ -190,8 +190,8 @@ def _parting(one: Finding, row: Row) -> dict[str, Any]:
     return {"good": good, "bad": bad}
 
 
-def _move(run: Run, move: Move) -> dict[str, Any]:
-    said = saying_of(run, move)
+def _move(run: ComparedRun, move: Move) -> dict[str, Any]:
+    said = move_result(run, move)
     response = move.step.response
     return {
         "step": move.index,
@@ -248,11 +248,11 @@ def _match(one: Finding, row: Row) -> dict[str, Any]:
     return _steps(row, "good", "bad") | {
         "answers_match": one.comparison.relation(row).answers_alike,
         "likeness": likeness(one.comparison, row).value,
-        "text": known or str(saying_of(one.comparison.b, row.b)),
+        "text": known or str(move_result(one.comparison.b, row.b)),
     }
 
 
-def _made(one: Finding, row: Row) -> Sequence[tuple[Run, Move]]:
+def _made(one: Finding, row: Row) -> Sequence[tuple[ComparedRun, Move]]:
     pairs = ((one.comparison.a, row.a), (one.comparison.b, row.b))
     return [(run, move) for run, move in pairs if move is not None]
 
@@ -271,21 +271,21 @@ def _code(code: CodeComparison) -> dict[str, Any]:
     }
 
 
-def _column(one: Parting, column: Column) -> dict[str, Any]:
+def _column(one: GroupFinding, column: MoveColumn) -> dict[str, Any]:
     return {
         "cells": [
             {
                 "session": run.recording.session.id,
                 "step": None if move is None else move.index,
                 "answer": answer,
-                "text": None if move is None else str(saying_of(run, move)),
+                "text": None if move is None else str(move_result(run, move)),
             }
             for run, move, answer in zip(one.runs, column.cells, column.answers, strict=True)
         ]
     }
 
 
-def _shared(one: Parting, shared: Shared) -> dict[str, Any]:
+def _shared(one: GroupFinding, shared: SharedCause) -> dict[str, Any]:
     return {
         "kind": slug(shared.kind),
         "column": shared.column,

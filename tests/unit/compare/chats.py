@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewind.compare.run import Run
-from rewind.conversation.outline import talk_of
+from rewind.compare.run import ComparedRun
+from rewind.conversation.outline import read_step
 from rewind.conversation.sketch import said_of, sketch_of
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
@@ -65,14 +65,14 @@ class Tape:
         )
         self.steps.append((step, body, answered))
 
-    def run(self) -> Run:
+    def run(self) -> ComparedRun:
         bodies = {step.index: (asked, answered) for step, asked, answered in self.steps}
         start = SessionStart(
             id=SessionId("7f3a2b9c"), name=None, command=(), cwd="", started=0.0, rewind_version=""
         )
         session = Session(start=start, end=None, status=Status.ENDED, folder="")
         steps = tuple(step for step, _, _ in self.steps)
-        return Run(Recording(session=session, steps=steps), lambda step: bodies[step.index])
+        return ComparedRun(Recording(session=session, steps=steps), lambda step: bodies[step.index])
 
 
 @dataclass
@@ -140,13 +140,13 @@ class Chat:
         return request
 
 
-def sketched(run: Run) -> Run:
+def sketched(run: ComparedRun) -> ComparedRun:
     """The same run as it is read back from a journal that has the digests."""
     steps = []
     recording = run.recording
     threads = {move.index: move.thread for move in run.moves}
     for step in recording.steps:
-        talk = talk_of(step, run.bodies)
+        talk = read_step(step, run.bodies)
         sketch = str(sketch_of(talk.asked, talk.provider))
         request = replace(step.request, sketch=sketch, thread=threads.get(step.index))
         assert step.response is not None
@@ -156,4 +156,4 @@ def sketched(run: Run) -> Run:
                 reading, said=said_of(talk.answered), error=talk.answered.error, model=talk.answered.model
             )
         steps.append(Step(request=request, response=replace(step.response, reading=reading)))
-    return Run(replace(recording, steps=tuple(steps)), run.bodies)
+    return ComparedRun(replace(recording, steps=tuple(steps)), run.bodies)

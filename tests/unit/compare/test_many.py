@@ -1,7 +1,7 @@
 """What all bad runs share, and no good run has."""
 
 from rewind.compare.cause import CauseKind
-from rewind.compare.many import Parting, part
+from rewind.compare.many import GroupFinding, compare_groups
 from unit.compare.chats import Chat, Tape
 
 KIND, HARSH = "Be kind.", "Be harsh."
@@ -20,11 +20,11 @@ def one_run(answer: str, *, system: str = KIND, given: str = "active", extra: bo
     return tape
 
 
-def parted(goods: list[Tape], bads: list[Tape]) -> Parting:
-    return part([tape.run() for tape in goods], [tape.run() for tape in bads])
+def parted(goods: list[Tape], bads: list[Tape]) -> GroupFinding:
+    return compare_groups([tape.run() for tape in goods], [tape.run() for tape in bads])
 
 
-def kinds(parting: Parting) -> list[CauseKind]:
+def kinds(parting: GroupFinding) -> list[CauseKind]:
     return [one.kind for one in parting.shared]
 
 

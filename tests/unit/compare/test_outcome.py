@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.compare.proof import Outcome, outcome_of
+from rewind.compare.proof import AnswerOutcome, answer_outcome
 from rewind.model.message import Answered, Text, ToolUse
 
 
@@ -18,17 +18,19 @@ REFUSAL = says("I cannot complete this action without explicit confirmation.")
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (REFUND, Outcome.GOOD),
-        (REFUSAL, Outcome.BAD),
-        (says("Right away!", ("refund", {"amount": 189})), Outcome.GOOD),
-        (says("Right away!", ("refund", {"amount": 12})), Outcome.GOOD),
-        (says("No."), Outcome.BAD),
-        (Answered(error="overloaded"), Outcome.BAD),
-        (says("Hm.", ("look", {})), Outcome.UNCLEAR),
+        (REFUND, AnswerOutcome.GOOD),
+        (REFUSAL, AnswerOutcome.BAD),
+        (says("Right away!", ("refund", {"amount": 189})), AnswerOutcome.GOOD),
+        (says("Right away!", ("refund", {"amount": 12})), AnswerOutcome.GOOD),
+        (says("No."), AnswerOutcome.BAD),
+        (Answered(error="overloaded"), AnswerOutcome.BAD),
+        (says("Hm.", ("look", {})), AnswerOutcome.UNCLEAR),
     ],
 )
-def test_the_tools_decide_where_the_runs_ask_for_different_ones(answer: Answered, outcome: Outcome) -> None:
-    assert outcome_of(answer, REFUND, REFUSAL) is outcome
+def test_the_tools_decide_where_the_runs_ask_for_different_ones(
+    answer: Answered, outcome: AnswerOutcome
+) -> None:
+    assert answer_outcome(answer, REFUND, REFUSAL) is outcome
 
 
 def test_words_decide_where_no_tools_are_asked_for() -> None:
@@ -36,11 +38,11 @@ def test_words_decide_where_no_tools_are_asked_for() -> None:
         says("The refund of $189 is on its way to you."),
         says("I am sorry, this order cannot be refunded."),
     )
-    assert outcome_of(says("The refund is on its way to you."), yes, no) is Outcome.GOOD
-    assert outcome_of(says("Sorry, it cannot be refunded."), yes, no) is Outcome.BAD
-    assert outcome_of(says("42"), yes, no) is Outcome.UNCLEAR
+    assert answer_outcome(says("The refund is on its way to you."), yes, no) is AnswerOutcome.GOOD
+    assert answer_outcome(says("Sorry, it cannot be refunded."), yes, no) is AnswerOutcome.BAD
+    assert answer_outcome(says("42"), yes, no) is AnswerOutcome.UNCLEAR
 
 
 def test_an_answer_where_the_bad_run_had_none_takes_after_the_good_one() -> None:
-    assert outcome_of(says("Yes."), says("Sure."), Answered(error="overloaded")) is Outcome.GOOD
-    assert outcome_of(None, says("Sure."), None) is Outcome.BAD
+    assert answer_outcome(says("Yes."), says("Sure."), Answered(error="overloaded")) is AnswerOutcome.GOOD
+    assert answer_outcome(None, says("Sure."), None) is AnswerOutcome.BAD

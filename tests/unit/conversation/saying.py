@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rewind.conversation.threads import Place, Threads
+from rewind.conversation.threads import ThreadPlace, Threads
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Part, Role, Text, ToolResult, ToolUse
 
@@ -31,7 +31,7 @@ def use(tool_id: str, name: str = "look", **arguments: Any) -> ToolUse:
     return ToolUse(tool_id, name, arguments)
 
 
-def places(*exchanges: tuple[Asked, Answered | None]) -> list[Place]:
+def places(*exchanges: tuple[Asked, Answered | None]) -> list[ThreadPlace]:
     """Where each call stands, when they are made one after the other."""
     threads = Threads()
     found = []

@@ -1,6 +1,6 @@
 """What the model read, and what became of it since an earlier call."""
 
-from rewind.conversation.context import Change, Fate, compare, context_of
+from rewind.conversation.context import ContextChange, Fate, compare_contexts, context_of
 from rewind.model.message import (
     Answered,
     Asked,
@@ -17,8 +17,8 @@ from unit.conversation.saying import asking, assistant, result, saying, use, use
 LONG = "The report says: " + "figures and facts, " * 40
 
 
-def changes(before: Asked, now: Asked, answer: Answered | None = None) -> tuple[Change, ...]:
-    return compare(context_of(before), context_of(now), answer)
+def changes(before: Asked, now: Asked, answer: Answered | None = None) -> tuple[ContextChange, ...]:
+    return compare_contexts(context_of(before), context_of(now), answer)
 
 
 def fates(before: Asked, now: Asked) -> list[tuple[str, str]]:
@@ -148,7 +148,7 @@ def test_what_the_provider_keeps_was_read_and_not_dropped() -> None:
     before = asking(user("Weather in Oslo?"))
     now = asking(user("And in Rome?"), continues="resp_1")
     held = (*before.messages, assistant("Cold."))
-    found = compare(context_of(before), context_of(now, held), saying("Cold."))
+    found = compare_contexts(context_of(before), context_of(now, held), saying("Cold."))
     assert [(change.fate.value, change.entry.held) for change in found] == [
         ("same", False),
         ("same", True),

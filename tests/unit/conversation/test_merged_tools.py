@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rewind.conversation.tools import ToolCall, ToolRun, merged
+from rewind.conversation.tools import ToolCall, ToolRun, with_recorded_runs
 from rewind.model.message import Text, ToolResult, ToolUse
 
 
@@ -17,11 +17,11 @@ def run(index: int, name: str = "lookup", **arguments: Any) -> ToolRun:
 
 
 def recorded_as(calls: list[ToolCall], runs: list[ToolRun]) -> list[int | None]:
-    return [one.recorded_as for one in merged(calls, runs)]
+    return [one.recorded_as for one in with_recorded_runs(calls, runs)]
 
 
 def test_the_run_of_the_same_arguments_is_the_calls_own() -> None:
-    (found,) = merged([call(1, order=7)], [run(2, order=8), run(3, order=7)])
+    (found,) = with_recorded_runs([call(1, order=7)], [run(2, order=8), run(3, order=7)])
     assert (found.recorded_as, found.ms) == (3, 3.0)
     assert found.result is not None
     assert found.result.text == "of step 3"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from rewind.conversation.outline import Outline, outline_of
-from rewind.conversation.threads import Place
+from rewind.conversation.threads import ThreadPlace
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId
@@ -84,7 +84,7 @@ def test_a_run_is_understood_from_its_bytes_alone() -> None:
     run.claude([ASK], [USE])
     run.claude([ASK, {"role": "assistant", "content": [USE]}, BACK], [{"type": "text", "text": "It is."}])
     outline = run.outline()
-    assert [one.place for one in outline.steps] == [Place(1), Place(1, 1)]
+    assert [one.place for one in outline.steps] == [ThreadPlace(1), ThreadPlace(1, 1)]
     (call,) = outline.tools
     assert (call.label, call.use.name, call.answered_in, call.ms) == ("1.1", "lookup", 2, 800.0)
     assert outline.steps[1].reading == Reading(model="claude-x-1", text="It is.", usage=Usage(input=5))
@@ -121,7 +121,7 @@ def test_a_retry_names_the_step_that_failed_and_stays_in_its_conversation() -> N
     run.claude([ASK], [{"type": "text", "text": "Yes."}])
     outline = run.outline()
     assert [one.retry_of for one in outline.steps] == [None, 1, 2, None]
-    assert {one.place for one in outline.steps} == {Place(1)}
+    assert {one.place for one in outline.steps} == {ThreadPlace(1)}
 
 
 def test_equal_requests_that_are_under_way_together_are_no_retries() -> None:
@@ -145,7 +145,7 @@ def test_a_call_made_before_an_answer_came_cannot_go_on_from_it() -> None:
         {"model": "c", "system": "Other.", "messages": [{"role": "user", "content": task}]},
         {"type": "message", "content": []},
     )
-    assert [one.place for one in run.outline().steps] == [Place(1), Place(2)]
+    assert [one.place for one in run.outline().steps] == [ThreadPlace(1), ThreadPlace(2)]
 
 
 def test_a_step_that_no_codec_knew_is_read_by_one_of_today() -> None:
@@ -156,7 +156,7 @@ def test_a_step_that_no_codec_knew_is_read_by_one_of_today() -> None:
         request=replace(step.request, kind=StepKind.HTTP_CALL, provider="http"), response=step.response
     )
     (one,) = run.outline().steps
-    assert (one.kind, one.place, one.reading.text) == (StepKind.LLM_CALL, Place(1), "Yes.")
+    assert (one.kind, one.place, one.reading.text) == (StepKind.LLM_CALL, ThreadPlace(1), "Yes.")
 
 
 def test_embeddings_belong_to_no_conversation() -> None:

@@ -1,6 +1,6 @@
 """Conversations are recognised from what is asked."""
 
-from rewind.conversation.threads import Place, Threads
+from rewind.conversation.threads import ThreadPlace, Threads
 from rewind.model.ids import MatchKey
 from rewind.model.message import Message, Role, Text, Thinking
 from unit.conversation.saying import asking, assistant, places, result, saying, use, user
@@ -18,7 +18,7 @@ def test_a_call_that_begins_with_an_earlier_call_and_its_answer_goes_on_from_it(
         (second, saying("Because.")),
         (third, saying("Now we rest.")),
     )
-    assert found == [Place(1), Place(1, 1), Place(1, 2)]
+    assert found == [ThreadPlace(1), ThreadPlace(1, 1), ThreadPlace(1, 2)]
 
 
 def test_two_conversations_that_are_mixed_on_the_wire_stay_apart() -> None:
@@ -29,7 +29,7 @@ def test_two_conversations_that_are_mixed_on_the_wire_stay_apart() -> None:
         (asking(WHO, assistant("A house."), user("Whose?")), saying("Mine.")),
         (asking(other, assistant("Rain."), user("Still?"), system="Tell the weather."), saying("Yes.")),
     )
-    assert found == [Place(1), Place(2), Place(1, 1), Place(2, 2)]
+    assert found == [ThreadPlace(1), ThreadPlace(2), ThreadPlace(1, 1), ThreadPlace(2, 2)]
 
 
 def test_the_same_beginning_with_two_answers_goes_on_from_the_answer_that_is_quoted() -> None:
@@ -45,7 +45,7 @@ def test_the_same_beginning_with_two_answers_goes_on_from_the_answer_that_is_quo
 def test_thinking_that_is_left_out_and_spaces_that_are_trimmed_do_not_part_a_conversation() -> None:
     answered = saying(Thinking("hm"), "  A house.\n")
     found = places((asking(WHO), answered), (asking(WHO, assistant("A house."), user("Whose?")), None))
-    assert found == [Place(1), Place(1, 1)]
+    assert found == [ThreadPlace(1), ThreadPlace(1, 1)]
 
 
 def test_an_answer_that_is_brought_back_in_several_messages_is_still_that_answer() -> None:
@@ -54,7 +54,7 @@ def test_an_answer_that_is_brought_back_in_several_messages_is_still_that_answer
         (asking(WHO), saying("I look.", call)),
         (asking(WHO, assistant("I look."), assistant(call), result("t1", "cold")), None),
     )
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_the_id_of_an_earlier_answer_is_enough() -> None:
@@ -62,7 +62,7 @@ def test_the_id_of_an_earlier_answer_is_enough() -> None:
         (asking(WHO), saying("A house.", id="resp_1")),
         (asking(user("Whose?"), system="", continues="resp_1"), None),
     )
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_a_system_prompt_that_changes_on_the_way_does_not_begin_a_conversation() -> None:
@@ -70,7 +70,7 @@ def test_a_system_prompt_that_changes_on_the_way_does_not_begin_a_conversation()
         (asking(WHO, system="It is 09:13."), saying("A house.")),
         (asking(WHO, assistant("A house."), user("Whose?"), system="It is 09:14."), None),
     )
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_the_same_question_under_another_system_prompt_is_another_conversation() -> None:
@@ -78,7 +78,7 @@ def test_the_same_question_under_another_system_prompt_is_another_conversation()
         (asking(WHO, system="Be kind."), saying("A house.")),
         (asking(WHO, user("Well?"), system="Be strict."), None),
     )
-    assert found == [Place(1), Place(2)]
+    assert found == [ThreadPlace(1), ThreadPlace(2)]
 
 
 def test_a_history_that_lost_its_beginning_is_known_by_the_tool_result_it_brings() -> None:
@@ -86,7 +86,7 @@ def test_a_history_that_lost_its_beginning_is_known_by_the_tool_result_it_brings
         (asking(WHO), saying(use("toolu_9"))),
         (asking(user("Summary of before."), assistant(use("toolu_9")), result("toolu_9", "x")), None),
     )
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_a_history_that_lost_its_beginning_is_known_by_the_answer_it_quotes() -> None:
@@ -94,7 +94,7 @@ def test_a_history_that_lost_its_beginning_is_known_by_the_answer_it_quotes() ->
         (asking(WHO), saying("I am the one who answers the questions of this house.")),
         (asking(user("Summary."), I_AM, user("Go on."), system="Other."), None),
     )
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_a_short_answer_that_anybody_gives_ties_nothing_together() -> None:
@@ -102,14 +102,14 @@ def test_a_short_answer_that_anybody_gives_ties_nothing_together() -> None:
         (asking(WHO), saying("OK")),
         (asking(user("Something else."), assistant("OK"), user("Fine."), system="Other."), None),
     )
-    assert found == [Place(1), Place(2)]
+    assert found == [ThreadPlace(1), ThreadPlace(2)]
 
 
 def test_a_compacted_history_goes_on_after_the_last_message_it_kept() -> None:
     long = [user("a"), assistant("b"), user("c"), assistant("d"), user("the last question")]
     compacted = asking(user("Summary of a to d."), user("the last question"), assistant("x"), user("more"))
     found = places((asking(*long), saying("y")), (compacted, None))
-    assert found[1] == Place(1, 1)
+    assert found[1] == ThreadPlace(1, 1)
 
 
 def test_examples_that_many_calls_share_do_not_make_them_one_conversation() -> None:
@@ -124,10 +124,10 @@ def test_examples_that_many_calls_share_do_not_make_them_one_conversation() -> N
 
 def test_a_call_that_is_repeated_stands_beside_the_first() -> None:
     first, again = asking(WHO), asking(WHO)
-    assert places((first, None), (again, saying("Here."))) == [Place(1), Place(1)]
+    assert places((first, None), (again, saying("Here."))) == [ThreadPlace(1), ThreadPlace(1)]
     after = asking(WHO, I_AM, user("Why?"))
     found = places((asking(WHO), saying(I_AM.text)), (after, None), (after, None))
-    assert found[1:] == [Place(1, 1), Place(1, 1)]
+    assert found[1:] == [ThreadPlace(1, 1), ThreadPlace(1, 1)]
 
 
 def test_a_sub_agent_is_found_under_the_step_that_started_it() -> None:
@@ -148,8 +148,8 @@ def test_a_sub_agent_is_found_under_the_step_that_started_it() -> None:
         ),
         (asking(user(f"Once more: {task}"), system="You research."), None),
     )
-    assert found[:3] == [Place(1), Place(2, started_by=1), Place(1, 1)]
-    assert found[3] == Place(3), "by then the tool had answered, so it started nothing"
+    assert found[:3] == [ThreadPlace(1), ThreadPlace(2, started_by=1), ThreadPlace(1, 1)]
+    assert found[3] == ThreadPlace(3), "by then the tool had answered, so it started nothing"
 
 
 def test_the_next_document_of_a_batch_is_not_started_by_the_one_before() -> None:
@@ -163,7 +163,7 @@ def test_the_next_document_of_a_batch_is_not_started_by_the_one_before() -> None
             saying(use("b", name="Acme Corporation of Springfield")),
         ),
     )
-    assert found == [Place(1), Place(2)]
+    assert found == [ThreadPlace(1), ThreadPlace(2)]
 
 
 def test_of_two_open_tool_calls_the_one_that_carries_the_task_started_the_sub_agent() -> None:
@@ -173,7 +173,7 @@ def test_of_two_open_tool_calls_the_one_that_carries_the_task_started_the_sub_ag
         (asking(user("b"), system="B"), saying(use("t2", agent="general-purpose-helper-one", task=second))),
         (asking(user(f"{first} (general-purpose-helper-one)"), system="C"), None),
     )
-    assert found[2] == Place(3, started_by=1)
+    assert found[2] == ThreadPlace(3, started_by=1)
 
 
 def test_agents_that_hand_one_history_around_share_a_conversation() -> None:
@@ -183,7 +183,9 @@ def test_agents_that_hand_one_history_around_share_a_conversation() -> None:
         (asking(WHO, plan, system="Research."), saying("The account is active.")),
         (asking(WHO, plan, work, system="Supervise."), None),
     )
-    assert found == [Place(1), Place(1, 1), Place(1, 1)], "the supervisor goes on from its own call"
+    assert found == [ThreadPlace(1), ThreadPlace(1, 1), ThreadPlace(1, 1)], (
+        "the supervisor goes on from its own call"
+    )
 
 
 def test_a_history_that_the_provider_keeps_is_a_conversation() -> None:
@@ -192,7 +194,7 @@ def test_a_history_that_the_provider_keeps_is_a_conversation() -> None:
         (asking(user("Whose?"), history="conv_1"), saying("Mine.")),
         (asking(user("Whose?"), history="conv_2"), None),
     )
-    assert found == [Place(1), Place(1, 1), Place(2)]
+    assert found == [ThreadPlace(1), ThreadPlace(1, 1), ThreadPlace(2)]
 
 
 def test_a_window_that_slides_under_a_prompt_that_changes_is_one_conversation() -> None:
@@ -215,7 +217,7 @@ def test_ids_that_are_used_again_for_another_call_tie_nothing_together() -> None
             None,
         ),
     )
-    assert found == [Place(1), Place(2)]
+    assert found == [ThreadPlace(1), ThreadPlace(2)]
 
 
 def test_a_recording_does_not_look_for_what_started_a_conversation() -> None:
@@ -223,18 +225,22 @@ def test_a_recording_does_not_look_for_what_started_a_conversation() -> None:
     threads = Threads(with_starters=False)
     threads.call(1, MatchKey("rw1:a"), asking(user("a"), system="A"))
     threads.answer(1, saying(use("t1", task=task)))
-    assert threads.call(2, MatchKey("rw1:b"), asking(user(task), system="B")) == Place(2)
+    assert threads.call(2, MatchKey("rw1:b"), asking(user(task), system="B")) == ThreadPlace(2)
 
 
 def test_an_answer_to_a_call_that_is_not_known_changes_nothing() -> None:
     threads = Threads()
     threads.answer(9, saying("?", id="resp"))
-    assert threads.call(1, MatchKey("rw1:a"), asking(WHO, continues="resp")) == Place(1)
+    assert threads.call(1, MatchKey("rw1:a"), asking(WHO, continues="resp")) == ThreadPlace(1)
 
 
 def test_calls_without_any_message_are_placed_too() -> None:
     nothing, more = asking(system=""), asking(system="", model="m")
-    assert places((nothing, None), (more, None), (nothing, None)) == [Place(1), Place(2), Place(1)]
+    assert places((nothing, None), (more, None), (nothing, None)) == [
+        ThreadPlace(1),
+        ThreadPlace(2),
+        ThreadPlace(1),
+    ]
 
 
 def test_names_of_speakers_and_roles_count() -> None:

@@ -1,17 +1,17 @@
 """Tool calls from the wire: asked for in an answer, their results brought by a later request."""
 
-from rewind.conversation.threads import Place
-from rewind.conversation.tools import ToolCall, Turn, tool_calls
+from rewind.conversation.threads import ThreadPlace
+from rewind.conversation.tools import ToolCall, ToolTurn, tool_calls
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from unit.conversation.saying import asking, assistant, result, saying, use, user
 
 
 def turn(
     index: int, asked: Asked, answered: Answered | None, *, thread: int = 1, parent: int | None = None
-) -> Turn:
-    return Turn(
+) -> ToolTurn:
+    return ToolTurn(
         index=index,
-        place=Place(thread, parent),
+        place=ThreadPlace(thread, parent),
         began=100.0 + index,
         ended=100.25 + index,
         asked=asked,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind.compare.run import Run
+from rewind.compare.run import ComparedRun
 from rewind.conversation.retries import retries
 from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
@@ -87,7 +87,7 @@ def test_an_agent_that_hung_up_on_a_good_answer_did_not_fail_and_asks_anew() -> 
     cut = step(1, answer(Ending.CLIENT_CLOSED, 200, error=False))
     again = step(2, answer(Ending.COMPLETE, 200, error=False))
     assert retries([cut, again]) == {}
-    run = Run(recording(cut, again), no_bodies)
+    run = ComparedRun(recording(cut, again), no_bodies)
     assert [(move.index, move.failed, move.failures) for move in run.moves] == [
         (1, False, ()),
         (2, False, ()),
@@ -106,11 +106,11 @@ def test_retries_comparing_forks_and_totals_agree_on_every_step() -> None:
         again = step(2, good, first.request.kind)
         is_retry = failed and first.response is not None
         assert (retries([first, again]) == {2: 1}) is is_retry, name
-        (move,) = Run(recording(first), no_bodies).moves
+        (move,) = ComparedRun(recording(first), no_bodies).moves
         assert move.failed is failed, name
-        assert [move.index for move in Run(recording(first, again), no_bodies).moves] == [1, 2][is_retry:], (
-            name
-        )
+        assert [move.index for move in ComparedRun(recording(first, again), no_bodies).moves] == [1, 2][
+            is_retry:
+        ], name
         assert best_answer([first, again]) is (again if failed else first), name
         totals = totals_of(recording(first, again))
         assert totals.retries == is_retry, name

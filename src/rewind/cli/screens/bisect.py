@@ -10,8 +10,8 @@ from rewind.cli.screens.table import display_width
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
-from rewind.compare.many import Column, Parting
-from rewind.compare.phrases import NO_STEP, Saying, ruled_out_text, saying_of, step_label
+from rewind.compare.many import GroupFinding, MoveColumn
+from rewind.compare.phrases import NO_STEP, MoveResult, move_result, ruled_out_text, step_label
 from rewind.model.surroundings import Surroundings
 from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection
 from rewind.reading.compare import ComparedSession
@@ -129,7 +129,7 @@ def _print_match(terminal: Terminal, finding: Finding, row: Row, labels: int) ->
     assert row.b is not None, "what matches has two moves"
     label = f"  Step {step_label(row)}".ljust(labels)
     left = room(terminal, labels + len(verdict.text) + 6)
-    said = _in_a_line(saying_of(finding.comparison.b, row.b), left)
+    said = _in_a_line(move_result(finding.comparison.b, row.b), left)
     terminal.line(label, "   ", verdict, "   ", Span(said, "dim"))
 
 
@@ -139,8 +139,8 @@ def _print_parting(terminal: Terminal, finding: Finding, row: Row, labels: int) 
         reworded = finding.comparison.relation(row).reworded
         verdict = Span("REWORDED ≈", "bold yellow") if reworded else Span("ASKED OTHERWISE ≠", "bold yellow")
     terminal.line(Span(f"  Step {step_label(row)}".ljust(labels), "bold"), "   ", verdict)
-    good = None if row.a is None else saying_of(finding.comparison.a, row.a)
-    bad = None if row.b is None else saying_of(finding.comparison.b, row.b)
+    good = None if row.a is None else move_result(finding.comparison.a, row.a)
+    bad = None if row.b is None else move_result(finding.comparison.b, row.b)
     if good == bad:
         _print_said(terminal, "Both", good, 0)
         return
@@ -155,7 +155,7 @@ def _shared_letters(good: str, bad: str) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(good), len(bad)))
 
 
-def _print_said(terminal: Terminal, who: str, said: Saying | None, shared: int) -> None:
+def _print_said(terminal: Terminal, who: str, said: MoveResult | None, shared: int) -> None:
     indent = 11
     told: list[Span] = []
     if said is not None:
@@ -171,7 +171,7 @@ def _print_said(terminal: Terminal, who: str, said: Saying | None, shared: int) 
     print_hanging(terminal, lines, label=f"    {who}:", indent=indent)
 
 
-def _in_a_line(said: Saying, width: int) -> str:
+def _in_a_line(said: MoveResult, width: int) -> str:
     """With the names of the tools, however long the words and the arguments are."""
     whole = safe_line(str(said), width + 1)
     names = [call.partition("(")[0] + "(…)" for call in said.calls]
@@ -309,7 +309,7 @@ def print_groups(terminal: Terminal, found: GroupBisection) -> None:
     _print_shared(terminal, parting)
 
 
-def _group_headline(parting: Parting) -> tuple[Span, Span]:
+def _group_headline(parting: GroupFinding) -> tuple[Span, Span]:
     runs = f"{plural(len(parting.goods), 'good run')}, {plural(len(parting.bads), 'bad run')}"
     if parting.at is not None:
         where = _column_label(parting.columns[parting.at])
@@ -320,7 +320,7 @@ def _group_headline(parting: Parting) -> tuple[Span, Span]:
     return Span("✓ ", "bold green"), Span(f"Nothing tells them apart: {runs}", "bold")
 
 
-def _column_label(column: Column) -> str:
+def _column_label(column: MoveColumn) -> str:
     """The step of the first good run; where it made none, of the first run that did."""
     first = column.cells[0]
     if first is not None:
@@ -329,7 +329,9 @@ def _column_label(column: Column) -> str:
     return f"{NO_STEP}/{index}"
 
 
-def _print_table(terminal: Terminal, parting: Parting, sides: Sequence[tuple[str, ComparedSession]]) -> None:
+def _print_table(
+    terminal: Terminal, parting: GroupFinding, sides: Sequence[tuple[str, ComparedSession]]
+) -> None:
     """A row for each run, a column for each step; runs with the same letter said the same there."""
     names = [safe_line(side.session.start.name or "", 24) for _, side in sides]
     head = max(map(display_width, names)) + len("  good  7f3a2b9c  ") + 1
@@ -357,7 +359,7 @@ def _print_table(terminal: Terminal, parting: Parting, sides: Sequence[tuple[str
         )
 
 
-def _cell(column: Column, run: int, style: str, split: int) -> Span:
+def _cell(column: MoveColumn, run: int, style: str, split: int) -> Span:
     answer = column.answers[run]
     if answer is None:
         return Span("·", "dim")
@@ -366,7 +368,7 @@ def _cell(column: Column, run: int, style: str, split: int) -> Span:
     return Span(letter, style if told_apart else "")
 
 
-def _window(parting: Parting, width: int) -> tuple[int, int]:
+def _window(parting: GroupFinding, width: int) -> tuple[int, int]:
     """The columns that fit, the one where the runs part among them."""
     widths = [max(2, len(_column_label(column))) + 1 for column in parting.columns]
     if sum(widths) <= width:
@@ -378,7 +380,7 @@ def _window(parting: Parting, width: int) -> tuple[int, int]:
     return start, min(len(widths), start + max(1, fits))
 
 
-def _print_answers(terminal: Terminal, parting: Parting, column: Column) -> None:
+def _print_answers(terminal: Terminal, parting: GroupFinding, column: MoveColumn) -> None:
     """What each letter of the column stands for."""
     told = set()
     for run, move, answer in zip(parting.runs, column.cells, column.answers, strict=True):
@@ -386,11 +388,11 @@ def _print_answers(terminal: Terminal, parting: Parting, column: Column) -> None
             continue
         told.add(answer)
         letter = "·" if answer is None else _LETTERS[answer] if answer < len(_LETTERS) else "*"
-        said = "(no such step)" if move is None else safe_line(str(saying_of(run, move)), 320)
+        said = "(no such step)" if move is None else safe_line(str(move_result(run, move)), 320)
         print_hanging(terminal, [(Span(said),)], label=f"  {letter}", indent=5, style="bold")
 
 
-def _print_shared(terminal: Terminal, parting: Parting) -> None:
+def _print_shared(terminal: Terminal, parting: GroupFinding) -> None:
     """What all bad runs have and no good one, told by the first of either."""
     blocks: list[list[Line]] = []
     for shared in parting.shared:

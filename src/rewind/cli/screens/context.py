@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.conversation.context import Change, Entry, Fate
+from rewind.conversation.context import ContextChange, ContextEntry, Fate
 from rewind.safe import safe_line
 from rewind.text import plural
 
@@ -21,7 +21,7 @@ SIGNS = {
 }
 
 
-def print_context(terminal: Terminal, entries: Sequence[Entry], *, full: bool) -> None:
+def print_context(terminal: Terminal, entries: Sequence[ContextEntry], *, full: bool) -> None:
     """All that the model read, in order."""
     total = sum(entry.size for entry in entries)
     for entry in entries:
@@ -37,7 +37,7 @@ def print_context(terminal: Terminal, entries: Sequence[Entry], *, full: bool) -
     terminal.line(Span(f"{plural(len(entries), 'entry', 'entries')}, {plural(total, 'character')}", "dim"))
 
 
-def print_changes(terminal: Terminal, changes: Sequence[Change], before: int, *, full: bool) -> None:
+def print_changes(terminal: Terminal, changes: Sequence[ContextChange], before: int, *, full: bool) -> None:
     """What became of the context since step ``before``; runs of unchanged entries are folded."""
     for change in changes if full else _folded(changes):
         if isinstance(change, int):
@@ -67,15 +67,15 @@ def folded(text: str, limit: int = SHOWN) -> str:
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
 
 
-def _title(entry: Entry) -> str:
+def _title(entry: ContextEntry) -> str:
     return safe_line(f"{entry.what} {entry.label}".rstrip(), 80)
 
 
-def _place(entry: Entry) -> str:
+def _place(entry: ContextEntry) -> str:
     return "" if entry.place == entry.what else f"  {entry.place}"
 
 
-def _sizes(change: Change) -> str:
+def _sizes(change: ContextChange) -> str:
     if change.fate is Fate.TRUNCATED:
         return f"{change.kept:,} characters kept, {change.lost:,} lost"
     if change.before is not None:
@@ -83,7 +83,7 @@ def _sizes(change: Change) -> str:
     return plural(change.entry.size, "character")
 
 
-def _print_change(terminal: Terminal, change: Change, *, full: bool) -> None:
+def _print_change(terminal: Terminal, change: ContextChange, *, full: bool) -> None:
     if change.fate is Fate.TRUNCATED and change.before is not None:
         _print_text(terminal, change.entry.text, full=full)
         terminal.line(Span("lost:", "dim"))
@@ -119,7 +119,7 @@ def _print_text(terminal: Terminal, text: str, *, full: bool, style: str = "", m
         terminal.line(Span(mark + line, style))
 
 
-def _folded(changes: Iterable[Change]) -> Iterator[Change | int]:
+def _folded(changes: Iterable[ContextChange]) -> Iterator[ContextChange | int]:
     """The changes, and in place of each run of unchanged entries how many they are."""
     same = 0
     for change in changes:
@@ -134,6 +134,6 @@ def _folded(changes: Iterable[Change]) -> Iterator[Change | int]:
         yield same
 
 
-def _summary(changes: Sequence[Change]) -> str:
+def _summary(changes: Sequence[ContextChange]) -> str:
     counts = {fate: sum(change.fate is fate for change in changes) for fate in Fate}
     return ", ".join(f"{count} {fate.value}" for fate, count in counts.items() if count) or "nothing was read"

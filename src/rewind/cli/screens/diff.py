@@ -12,7 +12,7 @@ from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.phrases import ASPECT_NAMES, saying_of, step_label
+from rewind.compare.phrases import ASPECT_NAMES, move_result, step_label
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.conversation.context import Fate, context_of
 from rewind.model.message import Asked
@@ -310,7 +310,7 @@ class _Rows:
     def _said(self, row: Row) -> str:
         side, move = (self.found.b, row.b) if row.b is not None else (self.found.a, row.a)
         assert move is not None, "a row has a move"
-        return str(saying_of(side.run, move))
+        return str(move_result(side.run, move))
 
     def _stat_key(self, row: Row) -> tuple[Likeness, str]:
         """Equal for rows that share a line."""

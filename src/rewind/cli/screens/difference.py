@@ -17,7 +17,7 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
 from rewind.compare.phrases import cause_place, cause_title
-from rewind.compare.texts import Piece, WordFate, word_pieces
+from rewind.compare.texts import WordFate, WordPiece, word_pieces
 from rewind.conversation.context import Fate
 from rewind.safe import safe_line
 from rewind.text import plural
@@ -177,18 +177,18 @@ def _fold(lines: int) -> Line:
     return (Span(f"… {plural(lines, 'line')}", "dim"),)
 
 
-def _by_line(pieces: Sequence[Piece]) -> Iterator[tuple[bool, Iterator[Piece]]]:
+def _by_line(pieces: Sequence[WordPiece]) -> Iterator[tuple[bool, Iterator[WordPiece]]]:
     """Runs of pieces that stand in one line, and the breaks between them."""
-    parts: list[Piece] = []
+    parts: list[WordPiece] = []
     for piece in pieces:
         for number, text in enumerate(piece.text.split("\n")):
             if number:
-                parts.append(Piece(piece.fate, "\n"))
-            parts.append(Piece(piece.fate, text))
+                parts.append(WordPiece(piece.fate, "\n"))
+            parts.append(WordPiece(piece.fate, text))
     return groupby(parts, key=lambda piece: piece.text == "\n")
 
 
-def _folded(lines: Sequence[Sequence[Piece]]) -> Iterator[Line]:
+def _folded(lines: Sequence[Sequence[WordPiece]]) -> Iterator[Line]:
     """Lines that changed, one before and one after; how many others there are. Empty ones tell nothing."""
     lines = [line for line in lines if any(piece.text.strip() for piece in line)]
     changed = [any(piece.fate is not WordFate.KEPT and piece.text for piece in line) for line in lines]
@@ -202,12 +202,12 @@ def _folded(lines: Sequence[Sequence[Piece]]) -> Iterator[Line]:
             yield _shortened(line) if changed[at] else _context(line)
 
 
-def _context(line: Sequence[Piece]) -> Line:
+def _context(line: Sequence[WordPiece]) -> Line:
     text = "".join(piece.text for piece in line)
     return (Span(safe_line(text, 2 * _AROUND), "dim"),)
 
 
-def _shortened(line: Sequence[Piece]) -> Line:
+def _shortened(line: Sequence[WordPiece]) -> Line:
     """A line with its unchanged stretches cut down to what stands beside the changes."""
     told = [piece for piece in line if piece.text]
     spans: list[Span] = []
@@ -215,15 +215,15 @@ def _shortened(line: Sequence[Piece]) -> Line:
         if piece.fate is WordFate.KEPT:
             spans.append(Span(_beside(piece.text, is_first=at == 0, is_last=at == len(told) - 1)))
         else:
-            spans += _marked(Piece(piece.fate, _middle_out(piece.text, _PIECE - 4)))
+            spans += _marked(WordPiece(piece.fate, _middle_out(piece.text, _PIECE - 4)))
     return tuple(spans)
 
 
-def _spans(line: Sequence[Piece]) -> Line:
+def _spans(line: Sequence[WordPiece]) -> Line:
     return tuple(span for piece in line if piece.text for span in _marked(piece))
 
 
-def _marked(piece: Piece) -> Line:
+def _marked(piece: WordPiece) -> Line:
     begin, end, style = _MARKS[piece.fate]
     return (Span(f"{begin}{piece.text}{end}", style),)
 

@@ -9,7 +9,7 @@ from rewind.cli.screens.facts import print_facts, session_facts
 from rewind.cli.screens.table import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.conversation.context import part_text
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
 from rewind.model.step import Ending, Step, StepKind, StepResponse
@@ -162,7 +162,7 @@ def tool_shown(call: ToolCall, limit: int = _TOOL_SHOWN) -> str:
     return f"{asked} {sign} {' '.join(part_text(part) for part in call.result.parts)[:limit]}"
 
 
-def _thread(one: Understood) -> str:
+def _thread(one: OutlineStep) -> str:
     """``2``; ``2 ← 4`` where step 4 of another conversation started it."""
     if one.place is None:
         return ""
@@ -170,7 +170,7 @@ def _thread(one: Understood) -> str:
     return str(one.place.thread) if started is None else f"{one.place.thread} ← {started}"
 
 
-def _step_row(one: Understood, cost: float | None) -> list[Cell]:
+def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
     step, reading = one.step, one.reading
     request, response = step.request, step.response
     text = Span(f"{request.head.method} {request.head.host}{request.head.path}")
@@ -198,7 +198,7 @@ def _step_row(one: Understood, cost: float | None) -> list[Cell]:
     ]
 
 
-def _kind(one: Understood) -> str:
+def _kind(one: OutlineStep) -> str:
     provider = one.step.request.provider
     return provider if provider == "mcp" else one.kind.value.removesuffix("_call")
 
@@ -275,7 +275,7 @@ def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> Non
         terminal.line(part_text(part))
 
 
-def _headline(one: Understood) -> Iterator[str | Span]:
+def _headline(one: OutlineStep) -> Iterator[str | Span]:
     request, reading = one.step.request, one.reading
     yield one.kind.value
     if model := reading.model or request.model:
@@ -298,7 +298,7 @@ def usage_shown(usage: Usage) -> str:
     return f"{number(usage.input)} tokens in{read}, {number(usage.output)} out{thought}"
 
 
-def _facts(one: Understood, cost: float | None) -> Iterator[tuple[str, str | Span]]:
+def _facts(one: OutlineStep, cost: float | None) -> Iterator[tuple[str, str | Span]]:
     """What the exchange means, where a codec reads it."""
     reading = one.reading
     if one.place is not None:
@@ -320,7 +320,7 @@ def _facts(one: Understood, cost: float | None) -> Iterator[tuple[str, str | Spa
         yield "note", Span(one.asked.note, "yellow")
 
 
-def _print_response(terminal: Terminal, one: Understood, body: bytes | None) -> None:
+def _print_response(terminal: Terminal, one: OutlineStep, body: bytes | None) -> None:
     step, response = one.step, one.step.response
     if response is None:
         terminal.line(Span("No answer is recorded.", "yellow"))

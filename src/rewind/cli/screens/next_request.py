@@ -9,9 +9,9 @@ from rewind.cli.screens.context import folded, print_changes, print_context
 from rewind.cli.screens.facts import print_facts
 from rewind.cli.screens.inspect import step_status, usage_shown
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.conversation.context import Change, Entry, compare, context_of
+from rewind.conversation.context import ContextChange, ContextEntry, compare_contexts, context_of
 from rewind.conversation.message_digest import written
-from rewind.conversation.outline import Outline, Understood
+from rewind.conversation.outline import Outline, OutlineStep
 from rewind.match.call import Call
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
@@ -32,15 +32,15 @@ _VALUE_SHOWN = 60
 class Sending:
     """A request of the agent, read, and the recorded step that will answer it."""
 
-    recorded: Understood
+    recorded: OutlineStep
     request: HttpRequest
     """Redacted."""
     asked: Asked
-    entries: tuple[Entry, ...]
+    entries: tuple[ContextEntry, ...]
     """What the model is to read; empty for what is no call to a model."""
     since: int | None
     """The call that it goes on from."""
-    changes: tuple[Change, ...]
+    changes: tuple[ContextChange, ...]
 
     @property
     def index(self) -> int:
@@ -54,12 +54,12 @@ def sending(call: Call, index: int, outline: Outline) -> Sending:
     asked = call.provider.asked(call.request)
     since = recorded.place.parent if recorded.place is not None else None
     before = None if since is None else outline.step(since)
-    entries: tuple[Entry, ...] = ()
-    changes: tuple[Change, ...] = ()
+    entries: tuple[ContextEntry, ...] = ()
+    changes: tuple[ContextChange, ...] = ()
     if recorded.kind is StepKind.LLM_CALL:
         entries = context_of(asked, outline.held(index))
     if before is not None and since is not None:
-        changes = compare(context_of(before.asked, outline.held(since)), entries, before.answered)
+        changes = compare_contexts(context_of(before.asked, outline.held(since)), entries, before.answered)
     return Sending(
         recorded=recorded, request=call.request, asked=asked, entries=entries, since=since, changes=changes
     )
@@ -139,7 +139,7 @@ def _body_shown(request: HttpRequest) -> str:
     return json.dumps(read.json, indent=2, ensure_ascii=False) if read.is_json else (read.text or "")
 
 
-def _print_answer(terminal: Terminal, recorded: Understood) -> None:
+def _print_answer(terminal: Terminal, recorded: OutlineStep) -> None:
     reading = recorded.reading
     parts: list[str | Span] = [Span("the recording answers  ", "dim"), step_status(recorded.step)]
     if reading.usage.is_told:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rewind.cli.screens.difference import change_lines
 from rewind.cli.screens.paragraph import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.compare.proof import Hunk, Outcome
+from rewind.compare.proof import AnswerOutcome, Hunk
 from rewind.text import dollars, plural
 
 if TYPE_CHECKING:
@@ -68,17 +68,21 @@ def _came_out(trial: "Trial") -> str:
         return f"could not be put back: {trial.refused}"
     if len(trial.outcomes) == 1:
         return _ALONE[trial.outcomes[0]]
-    counts = [(outcome, trial.outcomes.count(outcome)) for outcome in Outcome]
+    counts = [(outcome, trial.outcomes.count(outcome)) for outcome in AnswerOutcome]
     told = ", ".join(f"{count} {_AMONG[outcome]}" for outcome, count in counts if count)
     return f"{told}, of {len(trial.outcomes)}"
 
 
 _ALONE = {
-    Outcome.GOOD: "like the good run",
-    Outcome.BAD: "like the bad run",
-    Outcome.UNCLEAR: "like neither clearly",
+    AnswerOutcome.GOOD: "like the good run",
+    AnswerOutcome.BAD: "like the bad run",
+    AnswerOutcome.UNCLEAR: "like neither clearly",
 }
-_AMONG = {Outcome.GOOD: "like the good run", Outcome.BAD: "like the bad one", Outcome.UNCLEAR: "unclear"}
+_AMONG = {
+    AnswerOutcome.GOOD: "like the good run",
+    AnswerOutcome.BAD: "like the bad one",
+    AnswerOutcome.UNCLEAR: "unclear",
+}
 
 
 def _where(trial: "Trial") -> str:

@@ -6,7 +6,7 @@ A call repeats all that had been said. If each were read whole, a trace would ta
 import hashlib
 from dataclasses import dataclass, field, replace
 
-from rewind.conversation.sketch import Growing, Sketch, sketch_of
+from rewind.conversation.sketch import GrowingSketch, Sketch, sketch_of
 from rewind.conversation.threads import Threads
 from rewind.formats.trace.apis.base import Form, Turn
 from rewind.formats.trace.conversation import FirstTurns, ModelCall
@@ -53,7 +53,7 @@ class _Progress:
     thread: int | None = None
     read: int = 0
     """Turns that ``growing`` has taken in."""
-    growing: Growing | None = field(default_factory=Growing)
+    growing: GrowingSketch | None = field(default_factory=GrowingSketch)
     """``None`` where the sketch cannot be made piece by piece."""
     system: tuple[Part, ...] = ()
     """The system prompt, where the API has it among the turns."""
