@@ -10,7 +10,7 @@ from rewind.gateway.playout import framed
 from rewind.gateway.targets import HOP_HEADERS
 from rewind.model.http import HttpResponse
 from rewind.model.step import Ending
-from rewind.runs.answer_recording import ChunkDraft
+from rewind.runs.step_writer import ChunkDraft
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ-", min_size=1, max_size=12)
 VALUE = st.text(

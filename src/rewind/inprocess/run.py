@@ -32,14 +32,13 @@ from rewind.errors import ReplayMiss
 from rewind.gateway.client import RunContext
 from rewind.gateway.dial import Dialer
 from rewind.gateway.upstream import Pool
-from rewind.inprocess.options import InProcessOptions, InProcessResult
+from rewind.inprocess.options import InProcessOptions, InProcessResult, Reach, reach_of
 from rewind.inprocess.presence import Guard, Offline, Presence
-from rewind.inprocess.reach import Reach, reach_of
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
+from rewind.inprocess.redirect.open_connections import UnseenConnections
 from rewind.inprocess.shared_gateway import SharedGateway, shared_gateway
 from rewind.inprocess.tool_calls import PlayedTool, ToolCallPolicy, ToolCalls, ToolUnderWay, within_tools
-from rewind.inprocess.unseen_clients import UnseenConnections
 from rewind.model.step import Step, StepKind
 from rewind.playback.decision import Policy
 from rewind.playback.policies import RecordAll, Replay
@@ -67,7 +66,7 @@ __all__ = [
 
 
 def current_run() -> "InProcessRun | None":
-    """The run that the code running now belongs to, by the rules of ``redirect_callers``; ``None`` where there is none
+    """The run that the code running now belongs to, by the rules of ``callers.py``; ``None`` where there is none
     (a guard is no run, and neither is one that is over)."""
     found = redirect_callers.whose()
     return found if isinstance(found, InProcessRun) and not found.over else None

@@ -6,17 +6,21 @@ certificate authority of its own. Its authority lives in memory only and is told
 
 import asyncio
 import os
+import shutil
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rewind.gateway.authority import Authority
 from rewind.gateway.client import Peer, RunContext
 from rewind.gateway.dial import Dialer
+from rewind.gateway.environment import prepare
 from rewind.gateway.exchange import Exchange, RequestHandler, Route
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
@@ -24,6 +28,7 @@ from rewind.gateway.server import LINGER_SECONDS
 from rewind.gateway.upstream import Pool
 from rewind.inprocess.redirect import install as redirect
 from rewind.inprocess.redirect.callers import forget, is_certain, our_context, ourselves, owner
+from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.model.http import RequestHead
 from rewind.providers.hosts import HostRules
 from rewind.runs.gateway_thread import BackgroundGateway
@@ -31,6 +36,9 @@ from rewind.runs.pass_through import PassThrough, RefusedExchange
 
 LOOK_EVERY = 1.0
 """Seconds after which somebody who waits for the gateway makes sure that it is still there."""
+
+HOOKS = ("PYTHONPATH", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS")
+"""Besides our own: what the hooks in Python and Node need. A process that runs already does not read them."""
 
 T = TypeVar("T")
 
@@ -205,3 +213,48 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+class ChildEnvironment:
+    """The variables that bring a child of this process to the shared gateway, and the certificates that they name.
+
+    Made when they are first asked for, in a private folder.
+    """
+
+    def __init__(self, gateway: SharedGateway, rules: ConnectionRules) -> None:
+        self._gateway = gateway
+        self._itinerary = rules
+        self._folder: Path | None = None
+        self._variables: dict[str, str] = {}
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """All of them, to be laid over that environment. Raises OSError where no file can be written."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="rewind-run-"))
+            self._variables = self._prepared(self._folder, environ)
+        return self._variables
+
+    def _prepared(self, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+        rules, gateway = self._itinerary, self._gateway
+        prepared = prepare(
+            folder, environ, port=gateway.port, authority_pem=gateway.certificate_pem, rules=rules.hosts
+        )
+        endpoints = sorted(f"{host}:{port}" for host, port in rules.endpoints)
+        plain = [*endpoints, *prepared.variables["REWIND_GATEWAY_PLAIN"].split(",")]
+        return {
+            **prepared.variables,
+            **(dict.fromkeys(("NO_PROXY", "no_proxy"), "") if rules.offline else {}),
+            "REWIND_GATEWAY_URL": f"http://127.0.0.1:{gateway.port}",
+            "REWIND_GATEWAY_PLAIN": ",".join(dict.fromkeys(filter(None, plain))),
+            "REWIND_OFFLINE": "1" if rules.offline else "0",
+            "REWIND_LIVE_HOSTS": ",".join(rules.allowed.patterns),
+        }
+
+    def close(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def hook_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that only the hooks read."""
+    return {name: value for name, value in variables.items() if name in HOOKS or name.startswith("REWIND_")}

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from rewind.errors import ReplayMiss
 from rewind.gateway.exchange import Exchange, Pass, Play, Refusal, Verdict
-from rewind.inprocess.reach import OWN_SCHEMES
+from rewind.inprocess.options import OWN_SCHEMES
 from rewind.inprocess.shared_gateway import GatewayGone, SharedGateway
 from rewind.match.call import Call
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead

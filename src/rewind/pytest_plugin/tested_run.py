@@ -8,10 +8,9 @@ from functools import cache, cached_property
 
 from rewind.errors import EnvironmentProblem
 from rewind.gateway.options import UpstreamOptions
-from rewind.inprocess.child_environment import ChildEnvironment, hook_variables
 from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
-from rewind.inprocess.shared_gateway import shared_gateway
+from rewind.inprocess.shared_gateway import ChildEnvironment, hook_variables, shared_gateway
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Recording, Session, SessionStart, Status
 from rewind.model.step import StepKind

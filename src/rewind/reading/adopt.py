@@ -20,8 +20,7 @@ from rewind.model.step import Ending, Step, StepResponse
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.answer_recording import AnswerRecorder
-from rewind.runs.step_summary import StepSummary
+from rewind.runs.step_writer import AnswerRecorder, StepSummary
 from rewind.runs.tally import Tally
 from rewind.store.folders import folder_name
 from rewind.version import __version__

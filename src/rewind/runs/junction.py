@@ -26,11 +26,9 @@ from rewind.playback.policies import RecordAll
 from rewind.providers.catalogue import identify, looks_like_llm
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
-from rewind.runs.answer_recording import AnswerRecorder
-from rewind.runs.fault_guard import FaultGuard
 from rewind.runs.held_requests import HeldRequests
-from rewind.runs.pass_through import PassThrough, RefusedExchange, refusal
-from rewind.runs.step_writer import StepWriter, as_it_goes_out
+from rewind.runs.pass_through import FaultGuard, PassThrough, RefusedExchange, refusal
+from rewind.runs.step_writer import AnswerRecorder, StepWriter, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
 from rewind.runs.writer_thread import WriterThread
 

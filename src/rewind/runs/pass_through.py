@@ -1,11 +1,14 @@
-"""Exchanges that leave no trace, and what the agent is told where nobody answers."""
+"""Exchanges that leave no trace, what the agent is told where nobody answers, and a guard against bugs of ours."""
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from rewind.gateway.exchange import Pass, Refusal, Verdict
+from rewind.gateway.exchange import Exchange, Pass, Refusal, Verdict
 from rewind.model.http import Headers, ResponseHead
 from rewind.model.step import Ending
+
+T = TypeVar("T")
 
 MISS_STATUS = 424
 """SDKs retry 408, 409, 429 and 5xx; this one they do not, and no provider uses it."""
@@ -63,3 +66,63 @@ def refusal(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Refu
         body=json.dumps(payload).encode(),
         message=reason,
     )
+
+
+class FaultGuard:
+    """An exchange that goes on unrecorded when recording it fails; the run's end says so.
+
+    A bug while recording must never reach the agent.
+    """
+
+    def __init__(
+        self, exchange: Exchange, remark: Callable[[str, str], None], *, otherwise: Verdict | None = None
+    ) -> None:
+        """``otherwise`` is what happens to a request that could not be decided on; it passes where that is not said."""
+        self._exchange = exchange
+        self._remark = remark
+        self._otherwise = otherwise or Pass()
+        self._failed = False
+
+    def early(self) -> bool:
+        return self._exchange.early()
+
+    def arrived(self, body: bytes | None) -> Verdict:
+        return self._attempt(lambda: self._exchange.arrived(body)) or self._otherwise
+
+    def answer_began(self, head: ResponseHead) -> None:
+        self._attempt(lambda: self._exchange.answer_began(head))
+
+    def answer_piece(self, data: bytes, *, ends_chunk: bool) -> None:
+        self._attempt(lambda: self._exchange.answer_piece(data, ends_chunk=ends_chunk))
+
+    def about_to_show(self) -> None:
+        self._attempt(self._exchange.about_to_show)
+
+    async def answer_ended(
+        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
+    ) -> None:
+        if self._failed:
+            return
+        try:
+            await self._exchange.answer_ended(ending, trailers=trailers, reason=reason)
+        except Exception as error:  # noqa: BLE001  see the class's second sentence
+            self._note(error)
+
+    def frame_agrees(self, recorded: str, sent: str) -> bool:
+        return self._exchange.frame_agrees(recorded, sent)
+
+    def missed(self, reason: str) -> None:
+        self._exchange.missed(reason)
+
+    def _attempt(self, work: Callable[[], T]) -> T | None:
+        if self._failed:
+            return None
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  see the class's second sentence
+            self._note(error)
+            return None
+
+    def _note(self, error: Exception) -> None:
+        self._failed = True
+        self._remark("a bug in Rewind", f"a step was not kept: {error!r}")

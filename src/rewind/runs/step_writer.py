@@ -1,24 +1,205 @@
 """A step on its way into the journal: what was asked, what was answered, and the little of its meaning that lists show.
 
-All of it happens on the writer thread.
+An answer is redacted as it comes, and safe on disk before the agent sees it. Whatever understanding comes to, nothing
+is raised: the bytes are kept, and a remark says what was not understood.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from rewind.conversation.threads import Threads
+from rewind.conversation.sketch import said_of, sketch_of
+from rewind.conversation.threads import ThreadPlace, Threads
 from rewind.match.call import Call
-from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey
-from rewind.model.step import Reading, Step, StepRequest, StepResponse
-from rewind.runs.answer_recording import AnswerRecorder
-from rewind.runs.step_summary import StepSummary
+from rewind.model.message import Answered, Asked
+from rewind.model.step import Reading, Step, StepKind, StepRequest, StepResponse
+from rewind.providers.summary import short
+from rewind.redaction.redactor import Redactor
 from rewind.runs.writer_thread import WriterThread
+from rewind.store.journal.part import PartFile
+
+READ_LIMIT = 4 * 1024 * 1024
+"""A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
+
+
+@dataclass(slots=True)
+class ChunkDraft:
+    """When each chunk of a body came, and how long it is."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    first_at: int | None = None
+    size: int = 0
+    _open: int = 0
+    """Bytes of a transfer chunk whose end has not come yet."""
+
+    def piece(self, at: int, size: int, *, ends_chunk: bool) -> None:
+        """Some bytes came at that time (microseconds since the request was complete)."""
+        if self.first_at is None and size:
+            self.first_at = at
+        self.size += size
+        self._open += size
+        if ends_chunk and self._open:
+            self.chunks.append(Chunk(at, self._open))
+            self._open = 0
+
+    def finish(self, at: int) -> tuple[Chunk, ...]:
+        """All chunks; one that broke off in the middle counts as far as it came."""
+        if self._open:
+            self.chunks.append(Chunk(at, self._open))
+            self._open = 0
+        return tuple(self.chunks)
+
+
+class AnswerRecorder:
+    """One answer on its way to the store, from its head to its last byte."""
+
+    def __init__(self, head: ResponseHead, redactor: Redactor) -> None:
+        self.head = redactor.response_head(head)
+        self._chunks = ChunkDraft()
+        self.copy: list[bytes] | None = []
+        """The redacted bytes again, for reading their meaning; ``None`` when they are too many."""
+        self._stream = redactor.stream(head)
+        self._waiting: list[bytes] = []
+        self._part: PartFile | None = None
+        self._replacement: bytes | None = None
+
+    @property
+    def body(self) -> bytes | None:
+        """The bytes to write; ``None`` when the in-flight file has them."""
+        if self._replacement is not None:
+            return self._replacement
+        return None if self._part is not None else b"".join(self._waiting)
+
+    def piece(self, at: int, data: bytes, *, ends_chunk: bool) -> None:
+        self._chunks.piece(at, len(data), ends_chunk=ends_chunk)
+        self._keep(self._stream.feed(data))
+
+    def secure(self, writer_thread: WriterThread, index: int, at: int) -> None:
+        """Put all that is settled into the in-flight file."""
+        if self._stream.withheld:
+            if self._part is not None:
+                self._part.discard()
+                self._part = None
+            return
+        if self._part is None:
+            self._part = writer_thread.writer.part(index, self.head)
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        if data:
+            self._part.append(at, data)
+
+    def finish(self, at: int, response: StepResponse, trailers: Headers) -> StepResponse:
+        """No more will come: ``response``, completed with what came."""
+        self._keep(self._stream.finish())
+        chunks = self._chunks.finish(at)
+        self._replacement = self._stream.replacement
+        if self._replacement is not None:
+            self.copy = [self._replacement]
+            if len(self._replacement) != self._chunks.size:  # compressed anew: the old pieces do not fit it
+                chunks = (Chunk(at, len(self._replacement)),)
+        elif self._part is not None:
+            self._part.append(at, b"".join(self._waiting))
+        first = self._chunks.first_at
+        return replace(
+            response,
+            head=self.head,
+            chunks=chunks,
+            trailers=trailers,
+            first_ms=None if first is None else first / 1000,
+        )
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self._waiting.append(data)
+            if self.copy is not None:
+                self.copy.append(data)
+                if self._chunks.size > READ_LIMIT:
+                    self.copy = None
+
 
 T = TypeVar("T")
+
+
+class StepSummary:
+    """What a step means, as far as lists and comparisons want to know it without its bodies.
+
+    First its request is told, then its answer.
+    """
+
+    def __init__(
+        self, index: int, threads: Threads, ignore: tuple[str, ...], remark: Callable[[str, str], None]
+    ) -> None:
+        self._index = index
+        self._threads = threads
+        self._ignore = ignore
+        self._remark = remark
+        self._call: Call | None = None
+        self._asked = Asked()
+
+    def request(
+        self, call: Call, *, ts: float, asked_key: MatchKey | None = None, note: str | None = None
+    ) -> StepRequest:
+        """The asking half of the step; ``asked_key`` where the agent had asked something else."""
+        self._call = call
+        nothing: tuple[Asked, ThreadPlace | None, str | None] = (Asked(), None, None)
+        asked, place, sketch = self._understood(lambda: self._place(call), nothing)
+        self._asked = asked
+        return StepRequest(
+            index=self._index,
+            ts=ts,
+            kind=call.provider.kind,
+            provider=call.provider.name,
+            match_key=call.key,
+            head=call.request.head,
+            model=asked.model and asked.model[:200],
+            thread=None if place is None else place.thread,
+            sketch=sketch,
+            asked_key=asked_key,
+            note=note,
+        )
+
+    def reading(self, answer: AnswerRecorder | None, response: StepResponse) -> Reading:
+        """What the answer says, in short."""
+        if answer is None or response.head is None or self._call is None:
+            return Reading()
+        if answer.copy is None:
+            return Reading(note="a long answer; read when it is looked at")
+        whole = HttpResponse(head=response.head, body=b"".join(answer.copy), chunks=())
+        return self._understood(lambda: self._short(whole), Reading())
+
+    def heard(self, response: HttpResponse) -> None:
+        """An answer whose reading is known: only the conversation has to be told."""
+        self._understood(lambda: self._take_answer(response), Answered())
+
+    def _short(self, whole: HttpResponse) -> Reading:
+        answered = self._take_answer(whole)
+        return replace(short(self._asked, answered), said=said_of(answered))
+
+    def _place(self, call: Call) -> tuple[Asked, ThreadPlace | None, str | None]:
+        asked = call.provider.asked(call.request)
+        if call.provider.kind is not StepKind.LLM_CALL:
+            return asked, None, None
+        sketch = str(sketch_of(asked, call.provider, self._ignore))
+        if asked.embeds:
+            return asked, None, sketch
+        return asked, self._threads.call(self._index, call.key, asked), sketch
+
+    def _take_answer(self, response: HttpResponse) -> Answered:
+        assert self._call is not None, "an answer follows a request"
+        answered = self._call.provider.answered(self._call.request, response)
+        self._threads.answer(self._index, answered)
+        return answered
+
+    def _understood(self, work: Callable[[], T], otherwise: T) -> T:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  a codec's fault must not cost a step
+            self._remark("a bug in Rewind", f"a step is kept, but was not understood: {error!r}")
+            return otherwise
 
 
 class StepWriter:

@@ -53,14 +53,17 @@ import requests  # noqa: E402
 import urllib3  # noqa: E402
 
 from rewind.gateway.options import UpstreamOptions  # noqa: E402
-from rewind.inprocess.child_environment import ChildEnvironment, hook_variables  # noqa: E402
 from rewind.inprocess.run import (  # noqa: E402
     InProcessOptions,
     InProcessResult,
     InProcessRun,
     current_run,
 )
-from rewind.inprocess.shared_gateway import shared_gateway  # noqa: E402
+from rewind.inprocess.shared_gateway import (  # noqa: E402
+    ChildEnvironment,
+    hook_variables,
+    shared_gateway,
+)
 from rewind.store.journal.reader import FolderReader  # noqa: E402
 
 UPSTREAM = UpstreamOptions(

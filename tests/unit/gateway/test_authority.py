@@ -19,8 +19,8 @@ from rewind.gateway.authority import (
     create_persistent,
     load_persistent,
     persistent_certificate,
+    subtrees,
 )
-from rewind.gateway.certificates import subtrees
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 
 RULES = HostRules(("api.openai.com", "*.openai.azure.com", "bedrock-runtime.*.amazonaws.com", "10.0.0.5"))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rewind.gateway.exchange import Route
-from rewind.gateway.tunnel import TunnelEnd
+from rewind.gateway.server import TunnelEnd
 from unit.gateway.wiring import PATIENCE, Ledger, client, gateway, run, upstream
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter

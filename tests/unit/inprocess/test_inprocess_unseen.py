@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from rewind.inprocess import unseen_clients as inprocess_unseen
-from rewind.inprocess.unseen_clients import UnseenConnections
+from rewind.inprocess.redirect import open_connections as inprocess_unseen
+from rewind.inprocess.redirect.open_connections import UnseenConnections
 from rewind.runs import bypass_watch as bystander
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows its connections")
@@ -26,7 +26,7 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
     with socket.create_server((address, 0)) as server:
         port = server.getsockname()[1]
         monkeypatch.setattr(bystander, "TLS_PORT", port)
-        monkeypatch.setattr(inprocess_unseen, "OF_THEIR_OWN", ("ctypes",))
+        monkeypatch.setattr(inprocess_unseen, "NATIVE_CLIENTS", ("ctypes",))
         unseen = UnseenConnections()
         with socket.create_connection((address, port)):
             assert unseen.since() == ()
@@ -45,7 +45,7 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
 
 
 def test_nobody_looks_where_no_such_client_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inprocess_unseen, "OF_THEIR_OWN", ("no_such_module",))
+    monkeypatch.setattr(inprocess_unseen, "NATIVE_CLIENTS", ("no_such_module",))
     monkeypatch.setattr(
         inprocess_unseen, "connections_of_this_process", lambda: pytest.fail("somebody looked")
     )

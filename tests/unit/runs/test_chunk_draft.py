@@ -1,7 +1,7 @@
 """An answer while it comes: reads become the chunks that replay will send."""
 
 from rewind.model.http import Chunk
-from rewind.runs.answer_recording import ChunkDraft
+from rewind.runs.step_writer import ChunkDraft
 
 
 def test_each_read_of_a_counted_body_is_a_chunk() -> None:

@@ -14,8 +14,8 @@ from rewind.playback.decision import Decision, Forward, Serve
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.fault_guard import FaultGuard
 from rewind.runs.junction import Junction
+from rewind.runs.pass_through import FaultGuard
 
 HEAD = ResponseHead(status=200, reason="OK", headers=())
 ASKED = RequestHead(

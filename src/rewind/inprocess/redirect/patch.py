@@ -7,7 +7,7 @@ from typing import Any
 Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def change(owner: Any, name: str, around: Around) -> None:
+def wrap_function(owner: Any, name: str, around: Around) -> None:
     """Put ``around(what is there)`` in its place, under its own name."""
     real = getattr(owner, name)
     setattr(owner, name, wraps(real)(around(real)))

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet, finalize
 from rewind.inprocess.redirect import callers
 from rewind.inprocess.redirect.callers import whose
 from rewind.inprocess.redirect.open_connections import leads_to_gateway, shut, speaks_tls
-from rewind.inprocess.redirect.patch import change as change_seam
+from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Way, place
 from rewind.inprocess.redirect.writes import PAST_THE_GATEWAY, attend
 
@@ -99,13 +99,13 @@ def _stop_strangers(host: str, caller: callers.Caller) -> None:
         raise caller.stopped(host, 443)
 
 
-def change() -> None:
+def patch_tls() -> None:
     """Put the seams in; once, for as long as the process lives."""
-    change_seam(ssl.SSLContext, "wrap_socket", lambda real: _telling(real, 4))
-    change_seam(ssl.SSLContext, "wrap_bio", lambda real: _telling(real, 3))
-    change_seam(ssl.SSLSocket, "send", _watched_socket)
-    change_seam(ssl.SSLSocket, "write", _watched_socket)
-    change_seam(ssl.SSLObject, "write", _watched_object)
+    wrap_function(ssl.SSLContext, "wrap_socket", lambda real: _telling(real, 4))
+    wrap_function(ssl.SSLContext, "wrap_bio", lambda real: _telling(real, 3))
+    wrap_function(ssl.SSLSocket, "send", _watched_socket)
+    wrap_function(ssl.SSLSocket, "write", _watched_socket)
+    wrap_function(ssl.SSLObject, "write", _watched_object)
 
 
 def _telling(real: Callable[..., Any], place: int) -> Callable[..., Any]:

@@ -12,10 +12,9 @@ from typing import Any
 
 from rewind.inprocess.redirect import callers
 from rewind.inprocess.redirect.callers import acts_for_itself, whose
-from rewind.inprocess.redirect.connections import aim
-from rewind.inprocess.redirect.names import name_behind, stands_for
+from rewind.inprocess.redirect.connections import aim, name_behind, stands_for
 from rewind.inprocess.redirect.open_connections import connected
-from rewind.inprocess.redirect.patch import change as change_seam
+from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Way, port_number
 from rewind.inprocess.redirect.writes import attend, joined
 
@@ -74,12 +73,12 @@ class Watched:
         return self._sock.getsockname()
 
 
-def change(uvloop: ModuleType) -> None:
+def patch_uvloop(uvloop: ModuleType) -> None:
     """Put the seams in; once, for as long as the process lives."""
-    change_seam(uvloop.Loop, "create_connection", _connecting)
-    change_seam(uvloop.Loop, "create_datagram_endpoint", _sending)
-    change_seam(uvloop.Loop, "start_tls", _starting_tls)
-    change_seam(uvloop.Loop, "sendfile", _starting_tls)
+    wrap_function(uvloop.Loop, "create_connection", _connecting)
+    wrap_function(uvloop.Loop, "create_datagram_endpoint", _sending)
+    wrap_function(uvloop.Loop, "start_tls", _starting_tls)
+    wrap_function(uvloop.Loop, "sendfile", _starting_tls)
 
 
 def _connecting(real: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,10 +16,9 @@ from rewind.gateway.targets import UNKNOWN_PORT, NoOrigin, origin_of
 from rewind.gateway.targets import aim as aim_request
 from rewind.inprocess.redirect import callers
 from rewind.inprocess.redirect.callers import Caller, whose
-from rewind.inprocess.redirect.connections import aim
-from rewind.inprocess.redirect.names import is_allowed, name_seen
+from rewind.inprocess.redirect.connections import aim, is_allowed, name_seen
 from rewind.inprocess.redirect.open_connections import shut
-from rewind.inprocess.redirect.patch import change as change_seam
+from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import THIS_MACHINE, Way, place, url_of
 from rewind.providers.catalogue import looks_like_llm
 
@@ -145,11 +144,11 @@ def _meant(head: bytes, caller: Caller) -> tuple[str, int] | None:
     return None
 
 
-def change() -> None:
+def patch_writes() -> None:
     """Put the seams in; once, for as long as the process lives."""
-    change_seam(socket.socket, "send", _watched)
-    change_seam(socket.socket, "sendall", _watched)
-    change_seam(socket.socket, "sendmsg", _watched_messages)
+    wrap_function(socket.socket, "send", _watched)
+    wrap_function(socket.socket, "sendall", _watched)
+    wrap_function(socket.socket, "sendmsg", _watched_messages)
 
 
 def joined(pieces: list[Any]) -> bytes:

@@ -1,15 +1,34 @@
-"""The edits of a fork at work: at the step they are made for, and on, wherever they still fit."""
+"""The edits of a fork at work: at the step they are made for, and on, wherever they still fit.
+
+A fork of a fork carries on what the forks behind its recording had changed, as far as that holds at its step.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from rewind.edit.apply import Holding, answer_for, edited, held_edits
-from rewind.edit.grammar import Edit, SetResponse
+from rewind.edit.grammar import (
+    AppendSystem,
+    Edit,
+    From,
+    SetResponse,
+    SetSystem,
+    Taken,
+    parse_edit,
+)
+from rewind.edit.references import taken
 from rewind.edit.unissued import Unissued
+from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.runs.fork.manual_edits import ManualEdit, SentBody, merged
+from rewind.model.session import Edited, Recording
+from rewind.model.step import Step
+from rewind.runs.fork.manual_edits import ManualEdit, SentBody, holds_placeholder, merged, refuse_placeholders
+from rewind.runs.junction import PUT_IN
 
 __all__ = ["EarlierEdits", "ForkEdits", "ManualEdit", "merged"]
+
+
+BY_HAND = "edited by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +130,158 @@ class ForkEdits:
     def _let_go(self, request: HttpRequest) -> HttpRequest:
         self._check(request)
         return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InheritedEdits:
+    """Edits of earlier forks."""
+
+    first: tuple[Edit, ...] = ()
+    """Made at this very step: the agent does not send them."""
+    by_hand: bool = False
+    """Whether its request was changed in an editor, too."""
+    earlier: tuple[EarlierEdits, ...] = ()
+    """Made at steps before it."""
+    made_up: tuple[int, ...] = ()
+    """Steps before it whose answers were put in."""
+    kept: tuple[Edited, ...] = ()
+    """For whoever forks this fork."""
+    dropped: tuple[str, ...] = ()
+    """What is not carried on, in the user's words."""
+
+
+@dataclass(slots=True)
+class _Heir:
+    """Goes through the edits of one recording's forks."""
+
+    recording: Recording
+    step: Step
+    places: frozenset[str]
+    """What the new fork sets itself."""
+    resolve: Callable[[Edit], Edit]
+    request_at: Callable[[int], HttpRequest]
+    first: list[Edit] = field(default_factory=list)
+    earlier: list[EarlierEdits] = field(default_factory=list)
+    made_up: list[int] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+    def take(self, one: Edited, cut: int, others: Sequence[str]) -> Edited:
+        """The edits of one fork, made at the step ``cut``; ``others`` names all places that were changed there."""
+        edits: list[Edit] = []
+        kept: list[str] = []
+        for text in one.edits:
+            edit = parse_edit(text)
+            if isinstance(edit, SetResponse):
+                kept.append(text)
+                self._answer(edit, cut)
+            elif (found := self._request(edit, cut, alone=others.count(place_of(edit)) == 1)) is not None:
+                kept.append(text)
+                edits.append(found)
+        if cut == self.step.index:
+            self.first += edits
+        elif edits:
+            self.earlier.append(EarlierEdits(cut, tuple(edits)))
+        return replace(one, edits=tuple(kept))
+
+    def _answer(self, edit: SetResponse, cut: int) -> None:
+        if cut < self.step.index:
+            self.made_up.append(cut)
+        elif "response" not in self.places:
+            self.dropped.append(f"{edit.written} (the step is asked this time)")
+
+    def _request(self, edit: Edit, cut: int, *, alone: bool) -> Edit | None:
+        """The edit with its value; ``None`` where it has none any more, and the new fork gives another."""
+        given_again = place_of(edit) in self.places
+        if holds_placeholder(edit.value) and given_again:
+            return None
+        try:
+            found = self.resolve(edit)
+        except SessionNotFound as gone:
+            if given_again:
+                return None
+            found = self._as_it_went_out(edit, cut, gone, alone=alone)
+        if holds_placeholder(found.value) and given_again:
+            return None
+        refuse_placeholders([found])
+        return found
+
+    def _as_it_went_out(self, edit: Edit, cut: int, gone: SessionNotFound, *, alone: bool) -> Edit:
+        """The request that was sent has the value, if nothing else has changed the same place."""
+        origin = edit.value
+        assert isinstance(origin, From), "only what is elsewhere can be gone"
+        if alone and (found := self._found_in(edit, origin, cut)) is not None:
+            return found
+        raise SessionNotFound(
+            f"{edit.written}, which the fork {self.recording.session.id} had changed, cannot be made again: "
+            f"the session {origin.session} is not in the store any more. Nothing was run.",
+            hint=f"give the value itself: --set {place_of(edit)}=…",
+        ) from gone
+
+    def _found_in(self, edit: Edit, origin: From, cut: int) -> Edit | None:
+        # What was appended cannot be told from what it was appended to: together they are the new prompt.
+        whole = SetSystem(origin) if isinstance(edit, AppendSystem) else edit
+        try:
+            value = taken(whole, From(self.recording.session.id, cut), self.request_at(cut), None)
+        except UsageError:
+            return None
+        return replace(whole, value=Taken(origin=origin, value=value))
+
+
+def inherited(
+    recording: Recording,
+    step: Step,
+    own: Sequence[Edit],
+    *,
+    resolve: Callable[[Edit], Edit],
+    request_at: Callable[[int], HttpRequest],
+) -> InheritedEdits:
+    """What holds at that step of what earlier forks had changed, and what comes too late for that.
+
+    ``own`` is what the new fork changes: a value that is lost is not asked for where another is given. Raises
+    RewindError where a value is lost.
+    """
+    before = recording.session.start.forked_from
+    if before is None:
+        return InheritedEdits()
+    last = Edited(key=before.key, edits=before.edits, by_hand=before.by_hand)
+    cuts = [(one, _cut(recording, one, is_last=one is last)) for one in (*before.earlier, last)]
+    heir = _Heir(recording, step, frozenset(map(place_of, own)), resolve, request_at)
+    kept, by_hand = [], False
+    for one, cut in cuts:
+        if cut is None or cut > step.index:
+            heir.dropped += [*one.edits, *([BY_HAND] if one.by_hand else [])]
+            continue
+        there = [other for other, at in cuts if at == cut]
+        places = [place_of(parse_edit(text)) for other in there for text in other.edits]
+        # What was changed by hand may be the same place: then nothing is told apart.
+        kept.append(heir.take(one, cut, [] if any(other.by_hand for other in there) else places))
+        by_hand = by_hand or (one.by_hand and cut == step.index)
+    return InheritedEdits(
+        first=tuple(heir.first),
+        by_hand=by_hand,
+        earlier=tuple(heir.earlier),
+        made_up=tuple(heir.made_up),
+        kept=tuple(kept),
+        dropped=tuple(heir.dropped),
+    )
+
+
+def _cut(recording: Recording, one: Edited, *, is_last: bool) -> int | None:
+    """The step at which those edits were made."""
+    steps = recording.steps
+    found = next((step.index for step in steps if step.request.agents_key == one.key), None)
+    if found is None and is_last:
+        # The agent asked otherwise, and drift was allowed: it is the first step that was changed on its way.
+        return next((step.index for step in steps if _was_changed(step)), None)
+    return found
+
+
+def _was_changed(step: Step) -> bool:
+    """Whether the fork of which it is a step changed it, and not one before that."""
+    tape = None if step.response is None else step.response.tape
+    return tape == PUT_IN or (tape is None and step.request.asked_key is not None)
+
+
+def place_of(edit: Edit) -> str:
+    """What an edit is about, as ``--set`` names it."""
+    return edit.written.partition("=")[0].removesuffix("+")

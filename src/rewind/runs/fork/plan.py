@@ -21,9 +21,8 @@ from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.request_body import opened
 from rewind.runs.fork.budget import Budget
-from rewind.runs.fork.inherited_edits import InheritedEdits, inherited
-from rewind.runs.fork.manual_edits import ManualEdit, SentBody
-from rewind.runs.fork.placeholders import holds_placeholder, refuse_placeholders
+from rewind.runs.fork.edits import InheritedEdits, inherited
+from rewind.runs.fork.manual_edits import ManualEdit, SentBody, holds_placeholder, refuse_placeholders
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import refuse_traces
 from rewind.store.library import Library
