@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 
@@ -56,7 +57,7 @@ def measure(setup: Setup, calls: int, rounds: int) -> dict[str, float]:
     def note(kind: str, values: list[float]) -> None:
         found.setdefault(kind, []).append(statistics.median(values))
 
-    options = {
+    options: dict[str, Any] = {
         "home": setup.folder / "store",
         "connect_to": [f"{traffic.HOST}:443:127.0.0.1:{setup.upstream_port}"],
         "upstream_ca": setup.upstream_ca,
@@ -86,7 +87,7 @@ def measure(setup: Setup, calls: int, rounds: int) -> dict[str, float]:
             with rewind.session("tools", mode="replay", **options):
                 note("tool, replayed", timed(tool, calls))
 
-        def session(mode: str) -> Callable[[int], None]:
+        def session(mode: Any) -> Callable[[int], None]:
             def once(_number: int) -> None:
                 with rewind.session("empty", mode=mode, **options):
                     pass

@@ -262,6 +262,7 @@ def test_a_killed_recording_is_listed_and_can_be_inspected(bench: Lab) -> None:
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(PATIENCE)
+        assert process.stdout is not None
         process.stdout.close()
     (row,) = sessions(bench)
     assert (row["status"], row["llm_calls"], row["exit_code"]) == ("interrupted", 2, None)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,10 @@ def test_a_client_serves_one_run_after_the_other(stage: MakeStage) -> None:
         def ask(text: str) -> str:
             return said(client.post(URL, json=question(text)).json())
 
-        sessions = [there.record(lambda name=name: ask(name))[1].session_id for name in ("first", "second")]
+        sessions = [there.record(partial(ask, name))[1].session_id for name in ("first", "second")]
         assert [asked_in(there, session) for session in sessions] == [["first"], ["second"]]
         values = [
-            there.replay(session, lambda name=name: ask(name))[0]
+            there.replay(session, partial(ask, name))[0]
             for session, name in zip(sessions, ("first", "second"), strict=True)
         ]
     assert values == ["first: hit 1", "second: hit 2"]
@@ -119,7 +120,7 @@ def test_what_outlives_its_replay_is_never_live(stage: MakeStage) -> None:
     with httpx.Client() as client:
         ask = lambda: said(client.post(URL, json=question("once")).json())  # noqa: E731
         _, recorded = there.record(ask)
-        go_on, outcome = threading.Event(), []
+        go_on, outcome = threading.Event(), list[Any]()
 
         def later() -> None:
             go_on.wait(10)
@@ -290,9 +291,11 @@ def test_a_disk_that_fails_on_the_way_never_reaches_the_agent(stage: MakeStage) 
 
         def work() -> list[str]:
             run = current_run()
-            assert run is not None and run._writer is not None
+            assert run is not None
+            recording = run._begun.recording
+            assert recording is not None
             first = said(client.post(URL, json=question("kept")).json())
-            run._writer._pack.close()  # whatever is written now fails
+            recording.writer._pack.close()  # whatever is written now fails
             return [first, said(client.post(URL, json=question("lost")).json())]
 
         value, result = there.record(work)

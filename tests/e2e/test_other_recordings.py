@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.sync.client import connect
@@ -163,7 +164,12 @@ def test_a_flow_file_is_imported_where_mitmproxy_is_and_played_anywhere(flows: t
 def converse(gate: Gate) -> None:
     """The agent's half of the WebSocket that was recorded."""
     host = "api.openai.com"
-    way = {"sock": gate.tunnel(host), "ssl": gate.trusting(), "proxy": None, "open_timeout": PATIENCE}
+    way: dict[str, Any] = {
+        "sock": gate.tunnel(host),
+        "ssl": gate.trusting(),
+        "proxy": None,
+        "open_timeout": PATIENCE,
+    }
     with connect(f"wss://{host}/v1/realtime?model=m", **way) as line:
         line.send('{"say":"hi ü"}')
         assert line.recv(PATIENCE) == '{"said":"hello"}'

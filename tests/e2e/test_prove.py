@@ -19,7 +19,6 @@ from rewind.errors import ExitCode
 from rewind.model.step import Step
 from rewind.runs.probe import NothingToProve, Proof, ProveOptions, Trial, prove
 from rewind.runs.record import RecordOptions, record
-from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
 from support.effort import sample
 
@@ -58,7 +57,7 @@ class Bench:
         self.home = home
         self._folder = folder
         self._provider = provider
-        self._readers: list[SessionReader] = []
+        self._readers: list[Any] = []
         (folder / "agent.py").write_text(AGENT)
 
     def record(self, name: str, system: str) -> str:

@@ -230,7 +230,7 @@ def test_two_sessions_in_one_event_loop_share_a_client_and_do_not_mix(one: SdkBe
 
     async def both(mode: str) -> list[list[str]]:
         async with httpx.AsyncClient() as client:
-            return await asyncio.gather(agent("left", mode, client), agent("right", mode, client))
+            return list(await asyncio.gather(agent("left", mode, client), agent("right", mode, client)))
 
     first = asyncio.run(both("record"))
     for name in ("left", "right"):
@@ -428,7 +428,7 @@ def test_what_cannot_be_meant_is_refused_when_the_program_is_loaded() -> None:
         rewind.session(4711)  # type: ignore[call-overload]
     for wrong in ({"mode": "replya"}, {"on_miss": "ignore"}, {"tools": "no"}, {"hosts": "api.example.com"}):
         with pytest.raises(UsageError):
-            rewind.session("x", **wrong)
+            rewind.session("x", **wrong)  # type: ignore[call-overload]
 
 
 def test_a_store_that_cannot_be_written_leaves_the_program_alone(

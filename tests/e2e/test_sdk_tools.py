@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,14 +56,14 @@ async def search_later(query: str, client: object = None) -> tuple[str, int]:
 
 
 @rewind.tool
-def rows(count: int) -> Iterator[tuple[int, str]]:
+def rows(count: int) -> Generator[tuple[int, str], None, None]:
     for number in range(count):
         ran.append(number)
         yield number, f"row {number}"
 
 
 @rewind.tool
-async def events(count: int) -> AsyncIterator[dict[str, bytes]]:
+async def events(count: int) -> AsyncGenerator[dict[str, bytes], None]:
     for number in range(count):
         ran.append(number)
         yield {"event": b"%d" % number}
@@ -153,7 +153,7 @@ def test_a_generator_whose_consumer_stops_early(one: SdkBench) -> None:
 
 def test_sending_into_and_throwing_into_a_recorded_generator(one: SdkBench) -> None:
     @rewind.tool
-    def echo() -> Iterator[Any]:
+    def echo() -> Generator[Any, Any, Any]:
         heard = yield "ready"
         while heard != "stop":
             try:
@@ -206,7 +206,7 @@ def test_a_call_that_was_never_recorded_is_a_miss_that_shows_the_nearest(one: Sd
 
 def test_a_result_that_cannot_be_given_back_is_refused(one: SdkBench) -> None:
     @rewind.tool
-    def connect(name: str):  # type: ignore[no-untyped-def]
+    def connect(name: str):
         return object()
 
     with one.session() as run:

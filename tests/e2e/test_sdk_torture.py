@@ -273,6 +273,7 @@ def test_a_call_with_a_tool_call(bench: MakeBench) -> None:
             create = client.chat.completions.create
             asked = create(model="gpt-4o-mini", messages=messages).choices[0].message
             messages += [asked.model_dump(exclude_none=True)]
+            assert asked.tool_calls
             messages += [{"role": "tool", "tool_call_id": asked.tool_calls[0].id, "content": "shipped"}]
             return create(model="gpt-4o-mini", messages=messages).choices[0].message.content
 

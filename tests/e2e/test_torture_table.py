@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import pytest
 
@@ -210,7 +211,7 @@ def test_an_error_event_inside_a_stream_that_began_with_200(lab: MakeLab) -> Non
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_compressed_answer(lab: MakeLab, coding: str) -> None:
+def test_compressed_answer(lab: MakeLab, coding: Literal["gzip", "br"]) -> None:
     text = "all work and no play " * 500
     bench = lab(routes({CHAT: lambda request: openai_chat(request, text).compressed(coding)}))
     recorded, _ = bench.record_and_replay("download.py", CHAT)

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -275,7 +276,7 @@ def test_the_client_leaves_in_the_middle_of_its_request(lab: MakeLab) -> None:
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_an_answer_cut_by_the_provider_is_cut_at_the_same_byte_in_the_replay(
-    lab: MakeLab, framing: str
+    lab: MakeLab, framing: Literal["length", "chunked"]
 ) -> None:
     def cut(_request: Request) -> Answer:
         return Answer(pieces=(b"x" * 1000, b"y" * 10), framing=framing, cut="fin")

@@ -231,6 +231,7 @@ def put_at(value: Any, path: Spot, new: Any) -> Any:
 @each_whole
 def test_any_value_may_be_of_another_kind(name: str, request_: HttpRequest, response: HttpResponse) -> None:
     asked, told = json.loads(request_.body), json.loads(response.body)
+    odd: Any
     for odd in (None, "x", 1e300, [], {"type": [{}]}):
         for spot in spots_in(asked):
             check(replace(request_, body=json.dumps(put_at(asked, spot, odd)).encode()), response)

@@ -147,7 +147,7 @@ def test_a_line_gives_back_any_text(model: str, note: str, headers: list[tuple[s
     assert line.count(b"\n") == 1
     assert journal.step_request(unseal(line[:-1])) == asked
     answered = StepResponse(
-        ending=journal.Ending.COMPLETE,
+        ending=Ending.COMPLETE,
         head=None,
         ms=ms,
         reading=Reading(text=model[:500], error=note or None),

@@ -183,7 +183,7 @@ def anthropic_message(request: Request, text: str, tools: Sequence[Tool] = ()) -
 
 def anthropic_events(request: Request, texts: Sequence[str]) -> list[bytes]:
     """Message and block frames around the texts, with the ``ping`` that the real API sends."""
-    start = {
+    start: dict[str, Any] = {
         "id": f"msg_{request.hit:08x}",
         "type": "message",
         "role": "assistant",

@@ -46,7 +46,8 @@ class Stage:
         )
 
     def options(self, **more: Any) -> InProcessOptions:
-        return InProcessOptions(**({"home": self.home, "upstream": self.upstream} | more))
+        chosen: dict[str, Any] = {"home": self.home, "upstream": self.upstream}
+        return InProcessOptions(**chosen | more)
 
     def open(self, session: str | None) -> FolderReader:
         return FolderReader(next((self.home / "sessions").glob(f"*-{session}")))

@@ -2,7 +2,7 @@
 
 import socket
 
-from websockets.frames import Opcode
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request as Handshake
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -22,9 +22,10 @@ def serve_frames(sock: socket.socket, request: Request, script: FrameScript, *, 
                 response.headers["x-provider-hit"] = str(request.hit)
                 protocol.send_response(response)
                 continue
+            assert isinstance(event, Frame)
             match event.opcode:
                 case Opcode.TEXT:
-                    answers = script(event.data.decode())
+                    answers = script(bytes(event.data).decode())
                 case Opcode.BINARY:
                     answers = script(bytes(event.data))
                 case _:

@@ -80,7 +80,7 @@ def brought(exchange: Exchange) -> tuple[set[str], Counter[str]]:
         document = json.loads(exchange.request.body)
     except ValueError:
         return set(), Counter()
-    ids, names = set(), Counter[str]()
+    ids, names = set[str](), Counter[str]()
     for one in objects(document):
         ids.update(
             str(one[name]) for name in RESULT_IDS if name in one and one.get("type") != "server_tool_use"

@@ -99,8 +99,8 @@ def test_the_model_that_was_asked_is_known_of_every_llm_call_and_embedding(steps
 
 
 def test_every_request_with_turns_or_texts_is_read_into_messages(steps: list[Read]) -> None:
-    names = ("messages", "input", "contents", "content", "requests", "texts", "prompt", "inputText")
-    names += ("singleEmbeddingParams",)
+    names = ["messages", "input", "contents", "content", "requests", "texts", "prompt", "inputText"]
+    names += ["singleEmbeddingParams"]
     calls = [step for step in steps if step.exchange.kind != "other"]
     given = [
         step for step in calls if any((document_in(step.exchange.request.body) or {}).get(n) for n in names)

@@ -12,9 +12,11 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.reading.sessions import ListedSession
 from rewind.runs.replay import ReplayResult
 from rewind.runs.tally import MissNote
 from rewind.store.journal.totals import Totals
+from rewind.text import moment
 from rewind.views import fork as fork_views
 from rewind.views import session as views
 from rewind.views.body import body, events, read_body
@@ -82,7 +84,7 @@ def test_no_sessions_are_an_empty_list():
 
 
 def test_a_session_says_what_it_was_and_what_came_of_it():
-    (view,) = views.sessions([(a_session(), COUNTS)])["sessions"]
+    (view,) = views.sessions([ListedSession(a_session(), COUNTS)])["sessions"]
     assert view["id"] == "7f3a2b9c"
     assert view["started"] == "2023-11-14T22:13:20.250Z"
     assert view["seconds"] == 8.4
@@ -203,7 +205,7 @@ def test_any_body_becomes_json_that_parses(data, headers):
 
 
 def test_a_moment_that_no_calendar_has_is_shown_as_it_is():
-    assert views.moment(1e300) == "1e+300 s"
+    assert moment(1e300) == "1e+300 s"
 
 
 REPLAYED = ReplayResult(

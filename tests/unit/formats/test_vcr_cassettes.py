@@ -122,7 +122,7 @@ def test_json_that_was_kept_parsed_is_written_anew_and_said_so() -> None:
     }
     document = {"interactions": [interaction], "version": 1}
     foreign = read_vcr(yaml.safe_dump(document, allow_unicode=True).encode())
-    assert json.loads(foreign.exchanges[0].request.body) == interaction["request"]["parsed_body"]
+    assert json.loads(foreign.exchanges[0].request.body) == interaction["request"]["parsed_body"]  # type: ignore[index]
     assert json.loads(only(foreign).body) == {"ok": True, "none": None, "list": [1, 2.5]}
     assert any("parsed JSON" in remark for remark in foreign.remarks)
 

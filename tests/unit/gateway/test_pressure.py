@@ -26,7 +26,8 @@ from unit.gateway.wiring import (
     upstream,
 )
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 MEGABYTE = b"x" * (1024 * 1024)
 ROOM = 16 * len(MEGABYTE)
@@ -107,7 +108,7 @@ class FullClient:
         assert keep_alive
         self.over.set()
 
-    def drop(self, *, reset: bool) -> None:
+    def drop(self, *, at_once: bool) -> None:
         raise AssertionError("nothing breaks off here")
 
     def upgraded(self, relay: Relay, connection: UpstreamConnection, first: bytes) -> None:

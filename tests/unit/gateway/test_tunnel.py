@@ -8,7 +8,8 @@ from rewind.gateway.exchange import Route
 from rewind.gateway.server import TunnelEnd
 from unit.gateway.wiring import PATIENCE, Ledger, client, gateway, run, upstream
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 

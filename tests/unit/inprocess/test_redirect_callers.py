@@ -105,7 +105,7 @@ def test_tasks_of_one_loop_belong_to_different_runs(one: Guard, other: Guard) ->
         return found
 
     async def both() -> list[list[bool]]:
-        return await asyncio.gather(within(one), within(other))
+        return list(await asyncio.gather(within(one), within(other)))
 
     assert asyncio.run(both()) == [[True] * 9] * 2
 

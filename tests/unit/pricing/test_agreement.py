@@ -38,7 +38,7 @@ def test_the_shipped_file_is_what_the_script_makes_of_the_source(snapshot: Snaps
 @pytest.mark.process
 def test_the_script_writes_the_same_file_elsewhere(snapshot: Snapshot, tmp_path: Path) -> None:
     script, target = Path(__file__).parents[3] / "scripts" / "build_prices.py", tmp_path / "prices.jsonl"
-    command = [sys.executable, script, "--date", snapshot.date, "--output", target]
+    command: list[str | Path] = [sys.executable, script, "--date", snapshot.date, "--output", target]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
     assert target.read_bytes() == SHIPPED.read_bytes()
     assert snapshot.source in ran.stdout
@@ -225,7 +225,7 @@ def test_every_model_costs_the_same_at_every_turn_of_its_prices_and_in_every_tie
         ours_listed = snapshot.model(snapshot.sellers[seller], name)
         theirs_listed = provider.find_model(name)
         if ours_listed is None or theirs_listed is None:
-            assert ours_listed is theirs_listed
+            assert ours_listed is None and theirs_listed is None
             continue
         assert ours_listed.context == theirs_listed.context_window
         for context in contexts(theirs_listed):

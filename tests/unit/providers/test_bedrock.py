@@ -695,7 +695,7 @@ def test_a_piece_that_is_no_base64_or_no_json_is_a_damaged_frame() -> None:
     assert (answer.text, answer.note) == ("Hi", "2 damaged frames")
 
 
-STRANGE = (None, True, 7, -1.5, "x", [], {}, [None], [[]], {"text": None}, {"a": {"b": []}})
+STRANGE: tuple[Any, ...] = (None, True, 7, -1.5, "x", [], {}, [None], [[]], {"text": None}, {"a": {"b": []}})
 FIELDS = (
     "output", "message", "content", "usage", "stopReason", "contentBlockStart", "contentBlockDelta", "metadata",
     "messageStop", "choices", "results", "outputs", "generations", "embeddings", "embedding", "embeddingsByType",

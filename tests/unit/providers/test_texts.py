@@ -15,8 +15,8 @@ from rewind.providers.http import Http
 from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
 from support.exchanges import answer_with, request_of, stream_of
 
-CLAUDE = {"host": "api.anthropic.com", "target": "/v1/messages"}
-ORDERS = {"host": "shop.example", "target": "/orders"}
+CLAUDE: dict[str, Any] = {"host": "api.anthropic.com", "target": "/v1/messages"}
+ORDERS: dict[str, Any] = {"host": "shop.example", "target": "/orders"}
 
 
 def asked(request: HttpRequest) -> list[tuple[str, str]]:

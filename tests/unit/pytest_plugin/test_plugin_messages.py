@@ -43,7 +43,7 @@ def test_a_command_can_be_pasted_into_a_shell() -> None:
     )
 
 
-@given(st.text(st.characters(exclude_characters="\0\r", exclude_categories=("Cs",))))
+@given(st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"])))
 def test_whatever_a_test_is_called_the_shell_reads_it_back(name: str) -> None:
     assert shlex.split(quoted(name)) == [name]
 

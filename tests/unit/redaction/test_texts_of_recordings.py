@@ -30,7 +30,8 @@ def made(kind: Any, path: str, texts: dict[str, str]) -> Any:
         return {key: made(inner[1], f"{path}{{}}.value", texts)}
     if is_dataclass(kind):
         hints = typing.get_type_hints(kind)
-        return kind(**{one.name: made(hints[one.name], f"{path}.{one.name}", texts) for one in fields(kind)})
+        build: Any = kind
+        return build(**{one.name: made(hints[one.name], f"{path}.{one.name}", texts) for one in fields(kind)})
     if isinstance(kind, type) and issubclass(kind, Enum):
         return next(iter(kind))
     return kind()

@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,7 +146,7 @@ def test_a_plain_function_that_gives_a_coroutine_is_in_session_until_that_is_don
 
 def test_a_generator_is_bound_only_while_its_body_runs(decorated: Callable[[Any], Any], diary: Diary) -> None:
     @decorated
-    def talk() -> Iterator[Any]:
+    def talk() -> Generator[Any, Any, Any]:
         assert diary.bound == 1
         heard = yield "first"
         assert diary.bound == 1

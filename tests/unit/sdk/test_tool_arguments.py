@@ -99,7 +99,7 @@ class Extended(OrderedDict[str, int]):
         (0.0, -0.0),
         (Money(Decimal("1"), None), {"amount": "1", "owner": None}),
         (Talkative("a"), Talkative("b")),
-        (Extended({"a": 1}), Extended({"a": 2})),
+        (Extended({"a": 1}), Extended({"a": 2})),  # type: ignore[arg-type]
     ],
     ids=["Decimal", "bytes", "tuple", "set", "dict", "float", "bool", "zero", "object", "long", "content"],
 )

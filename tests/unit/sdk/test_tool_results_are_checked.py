@@ -130,6 +130,12 @@ class Zone(datetime.tzinfo):
     def utcoffset(self, when: datetime.datetime | None) -> datetime.timedelta:
         return datetime.timedelta(hours=1)
 
+    def dst(self, when: datetime.datetime | None) -> None:
+        return None
+
+    def tzname(self, when: datetime.datetime | None) -> None:
+        return None
+
 
 class Pair(typing.NamedTuple):
     a: int
@@ -197,7 +203,7 @@ def wide() -> WiderPair:
 
 def slotted() -> Slotted:
     value = Slotted(1)
-    value.besides = 2
+    value.besides = 2  # type: ignore[attr-defined]
     return value
 
 
@@ -328,7 +334,7 @@ class Sullen:
     def __repr__(self) -> str:
         raise RuntimeError("no text")
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         raise RuntimeError("no class")
 

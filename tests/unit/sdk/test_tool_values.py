@@ -117,7 +117,10 @@ def there_and_back(value: Any, known: KnownClasses = KNOWN) -> Any:
         Point(1, Colour.RED),
         Colour.RED,
         Rights.READ | Rights.WRITE,
-        [Order(number=1, node=Node("x"), more=("kept",)), Order(number=2, price=decimal.Decimal("1.0"))],
+        [
+            Order(number=1, node=Node("x"), more=("kept",)),  # type: ignore[call-arg]
+            Order(number=2, price=decimal.Decimal("1.0")),
+        ],
         {"types": {"/0": "tuple"}, "result": None},
         "\ud800",
     ],

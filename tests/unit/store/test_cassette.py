@@ -88,6 +88,7 @@ def rich() -> Taped:
             headers=(("A", "@size"), ("a", "x"), ("A", "@@"), ("Content-Length", "7")),
         ),
     )
+    assert first.response is not None
     answered = replace(
         first.response,
         ending=Ending.UPSTREAM_CUT,

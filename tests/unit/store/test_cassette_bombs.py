@@ -301,6 +301,7 @@ def test_a_flow_of_too_many_values_is_refused_before_mitmproxy_reads_it(
     one = netstring({b"headers": [[b"a", b"b"]] * 10, b"none": [], b"content": b"1:]0:}" * 1000})
     check_flows(one * 300)
     check_flows(netstring({b"content": b'{"a":1}' * 5001, b"none": []}))
+    many: list[Any]
     for many in ([b""] * 5000, [[]] * 5000, [{b"a": [b"b"]}] * 1250):
         with pytest.raises(BadCassette, match="more than 5,000 values"):
             check_flows(one + netstring({b"x": many}))

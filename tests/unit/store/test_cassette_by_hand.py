@@ -176,7 +176,8 @@ def test_who_follows_the_description_reads_the_same(tape: Taped) -> None:
     by_hand = ByHand(data).bodies
     portable = read_cassette(data, file="x.rw")
     for step in portable.recording.steps:
-        halves = {"request": step.request.body, "answer": step.response and step.response.body}
+        assert step.response is not None
+        halves = {"request": step.request.body, "answer": step.response.body}
         for half, blob in halves.items():
             if blob in portable.blobs:
                 assert by_hand[f"{half} {step.index}"] == portable.blobs[blob]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rewind.model.http import Chunk
-from rewind.model.ids import MatchKey, SessionId
+from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd
 from rewind.model.step import Ending, Reading, StepRequest
 from rewind.store.journal import records as journal
@@ -144,9 +144,9 @@ def test_a_sound_line_that_makes_no_sense_stops_nothing(change: dict[str, object
 def test_chunks_may_be_named_instead_of_listed() -> None:
     answered = response(chunks=(Chunk(1, 2),))
     found = journal.step_answer(
-        unseal(seal(journal.response_fields(1, 1.0, answered, journal.BlobId("sha256:ab")))[:-1])
+        unseal(seal(journal.response_fields(1, 1.0, answered, BlobId("sha256:ab")))[:-1])
     )
-    assert found == journal.AnswerLine(replace(answered, chunks=()), journal.BlobId("sha256:ab"))
+    assert found == journal.AnswerLine(replace(answered, chunks=()), BlobId("sha256:ab"))
 
 
 def test_a_lineage_comes_back_as_it_was() -> None:

@@ -7,9 +7,8 @@ import pytest
 from rewind.errors import AmbiguousSession, DamagedStore, SessionNotFound
 from rewind.model.ids import BlobId
 from rewind.model.session import split_step
-from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from unit.store.making import record, start
+from unit.store.making import record
 
 
 class HeldClock:
@@ -169,10 +168,3 @@ def test_a_step_is_split_from_its_session() -> None:
     assert split_step("a:b:12") == ("a:b", 12)
     for whole in ("7f3a", "7f3a:", ":4", "7f3a:x", "a:-1", "a:4\n", ""):
         assert split_step(whole) == (whole, None)
-
-
-def test_a_fresh_id_is_nobodys(tmp_path: Path) -> None:
-    library = store(tmp_path, ("7f3a2b9c", None))
-    fresh = library.fresh_id()
-    SessionWriter.create(tmp_path, start(id=fresh)).close()
-    assert library.find(fresh).id == fresh

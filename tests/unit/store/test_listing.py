@@ -1,6 +1,7 @@
 """Lists out of the catalog: the same rows as from the journals, and only those that are wanted."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def home(tmp_path: Path) -> Path:
         ({"name": "refund", "since": 1060.0, "outcomes": frozenset({Outcome.OK})}, "2"),
     ],
 )
-def test_only_what_is_wanted_is_listed(home: Path, wanted: dict[str, object], expected: str) -> None:
+def test_only_what_is_wanted_is_listed(home: Path, wanted: dict[str, Any], expected: str) -> None:
     assert "".join(one[-1] for one in ids(home, **wanted)) == expected
 
 

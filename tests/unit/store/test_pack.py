@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from rewind.errors import DamagedStore
+from rewind.store.pack import frames
 from rewind.store.pack.frames import (
     NEW,
     BadFrame,
@@ -19,7 +20,7 @@ from rewind.store.pack.frames import (
     decode_table,
     encode_frame,
 )
-from rewind.store.pack.pack import PackReader, PackWriter, blocks_of, frames, name_of
+from rewind.store.pack.pack import PackReader, PackWriter, blocks_of, name_of
 
 PACKER = zstandard.ZstdCompressor(level=3)
 CHUNK = b"some text " * 30

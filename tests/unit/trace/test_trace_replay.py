@@ -259,14 +259,14 @@ def test_a_prompt_told_with_every_call_is_asked_once_and_a_new_one_is_asked(path
 def test_results_of_one_turn_are_one_message_where_the_api_wants_that(path: Path) -> None:
     calls = [{"id": f"t{n}", "name": "weather", "args": {"n": n}} for n in (1, 2)]
     for model, count in (("claude-sonnet-4-5", 2), ("gemini-2.5-flash", 2), ("gpt-5-mini", 3)):
-        steps = [("llm_call", {"model": model, "tool_calls": calls})]
+        steps: list[Any] = [("llm_call", {"model": model, "tool_calls": calls})]
         steps += [("tool_result", {"id": call["id"], "output": "ok"}) for call in calls]
         assert len(rewind.replay(traced(path, *steps))) == count
 
 
 def test_results_without_ids_go_to_the_calls_in_order(path: Path) -> None:
     calls = [{"id": f"t{n}", "name": name, "args": {}} for n, name in enumerate(("a", "b", "a"))]
-    steps = [("llm_call", {"tool_calls": calls})]
+    steps: list[Any] = [("llm_call", {"tool_calls": calls})]
     steps += [
         ("tool_result", {"name": name, "output": text}) for name, text in (("b", "1"), ("a", "2"), ("a", "3"))
     ]
