@@ -25,7 +25,7 @@ PATIENCE = 900.0
 CATCH_UP = """
 import sys, time
 from pathlib import Path
-from rewind.pricing.prices import load_prices
+from rewind.reading.prices import load_prices
 from rewind.store.catalog.catalog import Catalog
 began = time.perf_counter()
 Catalog(Path(sys.argv[1]), prices=load_prices()).catch_up()

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rewind.pricing.build import bundled, snapshot_of
-from rewind.pricing.snapshot import SHIPPED, Snapshot
+from rewind.pricing.snapshot import Snapshot
+from rewind.reading.prices import SHIPPED
 
 
 def main() -> None:

@@ -299,7 +299,7 @@ _WANTED = {
 
 
 def _prices(source: _Source, table: dict[str, Any]) -> dict[str, Any]:
-    from rewind.pricing.user_prices import own_price  # lazily: few name prices of their own
+    from rewind.pricing.prices import own_price  # lazily: few name prices of their own
 
     for model, entry in table.items():
         try:

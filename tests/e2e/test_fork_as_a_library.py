@@ -10,7 +10,7 @@ import pytest
 from rewind.edit.grammar import parse_edit
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.session import Status
-from rewind.pricing.prices import load_prices
+from rewind.reading.prices import load_prices
 from rewind.runs.fork import run as forking
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.run import ForkOptions, ForkResult, fork

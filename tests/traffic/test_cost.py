@@ -16,9 +16,10 @@ from genai_prices.types import Provider as Seller
 from genai_prices.types import Usage as TheirUsage
 
 from rewind.model.message import Answered, Asked
-from rewind.pricing.prices import Prices, load_prices
+from rewind.pricing.prices import Prices
 from rewind.pricing.rates import counts_of
 from rewind.providers.catalogue import identify
+from rewind.reading.prices import load_prices
 from support.traffic import Exchange
 
 pytestmark = pytest.mark.traffic

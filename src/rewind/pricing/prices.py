@@ -2,7 +2,8 @@
 
 Whose prices hold is found in this order:
 
-1. The user's own prices, by the name of the model, whoever answers.
+1. The user's own prices, by the name of the model, whoever answers: ``"my-model" = { input = 0.5, output = 1.5 }``,
+   in US dollars per million tokens.
 2. The seller whose address it is: ``api.openai.com`` is OpenAI, and a model that OpenAI's list lacks is unknown there.
 3. Nobody, on this machine and through Ollama's API: what answers is a model of the user's, a fake or a gateway, and
    nothing tells which.
@@ -15,14 +16,81 @@ The moment of the call picks among prices of different dates, so an old run keep
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from rewind.model.usage import Usage
 from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
-from rewind.pricing.snapshot import DamagedSnapshot, Model, Seller, Snapshot, read_other, read_shipped
-from rewind.pricing.user_prices import OwnPrices
+from rewind.pricing.snapshot import Model, Seller, Snapshot
+
+# ── the user's own prices ────────────────────────────────────────────────────────────────────────────────────────
+
+PRICE_KEYS = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "reasoning": "output_reasoning_mtok",
+}
+"""As the user writes it → as price lists call it. What is not named costs what contains it: cached input is input."""
+_CONTEXT = "context"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrice:
+    """What the user says of a model, or of all whose names fit a pattern."""
+
+    name: str
+    prices: Mapping[str, float]
+    """Empty where only the context window is named."""
+    context: int | None
+
+
+def own_price(name: str, entry: Any) -> OwnPrice:
+    """One entry, read. Raises ValueError with what is wrong with it."""
+    if not name.strip():
+        raise ValueError("needs the name of a model")
+    if not isinstance(entry, Mapping) or not entry:
+        raise ValueError(f"must be a table such as {{ input = 0.5, output = 1.5 }}, not {entry!r}")
+    for key, value in entry.items():
+        if isinstance(value, Mapping):
+            raise ValueError(f'has a table inside; a name with a dot needs quotes: "{name}.{key}"')
+        if key not in PRICE_KEYS and key != _CONTEXT:
+            raise ValueError(f"knows no {key!r}; what can be named: {', '.join((*PRICE_KEYS, _CONTEXT))}")
+        if key == _CONTEXT:
+            if type(value) is not int or value <= 0:
+                raise ValueError(f"{key!r} must be a number of tokens, not {value!r}")
+        elif type(value) not in (int, float) or not 0 <= value < math.inf:
+            raise ValueError(f"{key!r} must be US dollars per million tokens, not {value!r}")
+    prices = {PRICE_KEYS[key]: value for key, value in entry.items() if key != _CONTEXT}
+    if missing := [key for key in ("input", "output") if prices and key not in entry]:
+        raise ValueError(f"needs {missing[0]!r} as well; 0 where nothing is charged")
+    return OwnPrice(name, prices, entry.get(_CONTEXT))
+
+
+class OwnPrices:
+    """The user's prices. A full name goes before patterns, and among these the first."""
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self.entries = {name: own_price(name, entry) for name, entry in entries.items()}
+        self._exact = {name.lower(): entry for name, entry in self.entries.items()}
+        self._patterns = [
+            (re.compile(".*".join(map(re.escape, name.lower().split("*"))), re.DOTALL), entry)
+            for name, entry in self.entries.items()
+            if "*" in name
+        ]
+
+    def of(self, model: str) -> OwnPrice | None:
+        name = model.lower()
+        if (entry := self._exact.get(name)) is not None:
+            return entry
+        return next((entry for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
+
+
+# ── all prices ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _MAKERS: tuple[tuple[str, str], ...] = (
     ("claude-", "anthropic"),
@@ -48,7 +116,7 @@ _PLANS = 4096
 
 
 class Prices:
-    """The snapshot and the user's own prices. Made by :func:`load_prices`."""
+    """The snapshot and the user's own prices. Read from files by :mod:`rewind.reading.prices`."""
 
     def __init__(self, snapshot: Snapshot, own: OwnPrices, *, warning: str | None = None) -> None:
         self._snapshot = snapshot
@@ -142,22 +210,6 @@ class Prices:
             seller = self._snapshot.sellers.get(_maker(name))
         listed = self._snapshot.model(seller, name) if seller is not None else None
         return (seller, listed) if seller is not None and listed is not None else None
-
-
-def load_prices(own: Mapping[str, Any] | None = None, newer: Path | None = None) -> Prices:
-    """The shipped prices under the user's own; or those in ``newer`` if they are no older and whole.
-
-    Raises ValueError for own prices that make no sense: settings have read them before and say where they stand.
-    """
-    snapshot, warning = read_shipped(), None
-    try:
-        other = read_other(newer) if newer is not None else None
-    except DamagedSnapshot as problem:
-        warning = f"{newer} is not used: {problem}. Costs are by the prices of {snapshot.date}."
-    else:
-        # Of the same day, those that the user asked for.
-        snapshot = other if other is not None and other.date >= snapshot.date else snapshot
-    return Prices(snapshot, OwnPrices(own or {}), warning=warning)
 
 
 def _fingerprint(snapshot: Snapshot, own: OwnPrices) -> str:

@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-SHIPPED = Path(__file__).with_name("prices.jsonl")
 
 
 class DamagedSnapshot(ValueError):
@@ -130,22 +128,8 @@ class Snapshot:
         return rows
 
 
-def read_shipped() -> Snapshot:
-    """The prices that came with this Rewind."""
-    return Snapshot(SHIPPED.read_bytes())
-
-
-def read_other(file: Path) -> Snapshot | None:
-    """Prices from elsewhere, if that file is there. Every byte is checked, so that nothing surprises later.
-
-    Raises DamagedSnapshot.
-    """
-    try:
-        data = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as problem:
-        raise DamagedSnapshot(f"it cannot be read: {problem.strerror}") from problem
+def checked_snapshot(data: bytes) -> Snapshot:
+    """Prices from elsewhere. Every byte is checked, so that nothing surprises later. Raises DamagedSnapshot."""
     snapshot = Snapshot(data)
     if hashlib.sha256(data.partition(b"\n")[2]).hexdigest() != snapshot.digest:
         raise DamagedSnapshot("its bytes are not those that were written")

@@ -12,9 +12,10 @@ from rewind.errors import RewindError
 from rewind.model.http import Headers
 from rewind.model.message import ToolResult, ToolUse
 from rewind.model.step import Reading, Step, StepKind
-from rewind.pricing.prices import Prices, load_prices
+from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Pricing, Spending, cost_of, known_sum, may_have_cost, spending
 from rewind.reading.cassettes import RecordedRun
+from rewind.reading.prices import prices_for
 from rewind.settings import Settings, read_settings
 from rewind.views.body import read_body
 
@@ -259,7 +260,7 @@ def settings_at(folder: Path) -> Settings:
 @cache
 def prices_at(folder: Path) -> Prices:
     settings = settings_at(folder)
-    return load_prices(settings.prices, newer=settings.home / "prices.jsonl")
+    return prices_for(settings)
 
 
 def cost_of_steps(run: RecordedRun, steps: Iterable[Step], folder: Path) -> Spending:

@@ -2,14 +2,19 @@
 
 import os
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rewind.errors import EnvironmentProblem, RewindError
-from rewind.pricing.prices import Prices, load_prices
+from rewind.pricing import snapshot as _format
+from rewind.pricing.prices import OwnPrices, Prices
+from rewind.pricing.snapshot import DamagedSnapshot, Snapshot, checked_snapshot
 from rewind.settings import Settings
 from rewind.store.files import prepare_home
 
+SHIPPED = Path(_format.__file__).with_name("prices.jsonl")
 _NEWER = "prices.jsonl"
 """In the store: prices of a later day than the shipped ones."""
 
@@ -21,6 +26,33 @@ class PricesExtraMissing(RewindError):
 def prices_for(settings: Settings) -> Prices:
     """The shipped snapshot, or the store's newer one, with the user's own prices on top."""
     return load_prices(settings.prices, newer=settings.home / _NEWER)
+
+
+def load_prices(own: Mapping[str, Any] | None = None, newer: Path | None = None) -> Prices:
+    """The shipped prices under the user's own; or those in ``newer`` if they are no older and whole.
+
+    Raises ValueError for own prices that make no sense: settings have read them before and say where they stand.
+    """
+    snapshot, warning = Snapshot(SHIPPED.read_bytes()), None
+    try:
+        other = _read(newer) if newer is not None else None
+    except DamagedSnapshot as problem:
+        warning = f"{newer} is not used: {problem}. Costs are by the prices of {snapshot.date}."
+    else:
+        # Of the same day, those that the user asked for.
+        snapshot = other if other is not None and other.date >= snapshot.date else snapshot
+    return Prices(snapshot, OwnPrices(own or {}), warning=warning)
+
+
+def _read(file: Path) -> Snapshot | None:
+    """Prices from elsewhere, if that file is there. Raises DamagedSnapshot."""
+    try:
+        data = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise DamagedSnapshot(f"it cannot be read: {problem.strerror}") from problem
+    return checked_snapshot(data)
 
 
 def fetch_prices(home: Path, *, url: str | None = None) -> str:

@@ -16,7 +16,8 @@ from genai_prices.data_units import unit_data
 from rewind.model.usage import Usage
 from rewind.pricing.build import snapshot_of
 from rewind.pricing.rates import Tariff, UnitTable, counts_of
-from rewind.pricing.snapshot import SHIPPED, Snapshot, read_shipped
+from rewind.pricing.snapshot import Snapshot
+from rewind.reading.prices import SHIPPED
 
 PROVIDERS = {provider.id: provider for provider in providers}
 EXPLAINED = {
@@ -28,7 +29,7 @@ BILLED_BY_TEN_SECONDS = ("whisper-large-v3", "whisper-large-v3-turbo")
 
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
-    return read_shipped()
+    return Snapshot(SHIPPED.read_bytes())
 
 
 def test_the_shipped_file_is_what_the_script_makes_of_the_source(snapshot: Snapshot) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.model.usage import Usage
-from rewind.pricing.prices import load_prices
-from rewind.pricing.snapshot import SHIPPED
+from rewind.reading.prices import SHIPPED, load_prices
 
 USAGE = Usage(input=1_000_000, output=1_000_000)
 NOW = 1_794_700_000.0

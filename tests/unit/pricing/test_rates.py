@@ -4,9 +4,10 @@ import pytest
 
 from rewind.model.usage import Usage
 from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
-from rewind.pricing.snapshot import Model, read_shipped
+from rewind.pricing.snapshot import Model, Snapshot
+from rewind.reading.prices import SHIPPED
 
-TABLE = UnitTable(read_shipped().units)
+TABLE = UnitTable(Snapshot(SHIPPED.read_bytes()).units)
 NOON = 1_790_000_000 // 86_400 * 86_400 + 12 * 3600
 MILLION = 1_000_000
 

@@ -12,9 +12,8 @@ import pytest
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.usage import Usage
-from rewind.pricing.prices import load_prices
-from rewind.pricing.snapshot import read_other
-from rewind.reading.prices import PricesExtraMissing, refresh
+from rewind.pricing.snapshot import checked_snapshot
+from rewind.reading.prices import PricesExtraMissing, load_prices, refresh
 
 LIST = [
     {
@@ -176,7 +175,7 @@ def test_the_same_data_of_the_same_day_is_the_same_file(tmp_path: Path) -> None:
     one, other = (snapshot_of(providers, day="2026-01-01") for _ in range(2))
     assert one == other
     (tmp_path / "one").write_bytes(one)
-    read = read_other(tmp_path / "one")
+    read = checked_snapshot((tmp_path / "one").read_bytes())
     assert read is not None and read.date == "2026-01-01"
 
 
@@ -184,5 +183,5 @@ def test_the_same_data_of_the_same_day_is_the_same_file(tmp_path: Path) -> None:
 def test_reading_prices_imports_nothing_of_the_source() -> None:
     import subprocess
 
-    code = "import sys, rewind.pricing.prices as p; p.load_prices(); sys.exit('genai_prices' in sys.modules)"
+    code = "import sys, rewind.reading.prices as p; p.load_prices(); sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

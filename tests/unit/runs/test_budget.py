@@ -7,7 +7,7 @@ from rewind.model.http import HttpRequest, ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import NO_USAGE, Usage
-from rewind.pricing.prices import load_prices
+from rewind.reading.prices import load_prices
 from rewind.runs.fork.budget import Budget
 from support.exchanges import request_of
 
