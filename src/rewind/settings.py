@@ -22,7 +22,7 @@ FAILING_TESTS = "last-failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """Where a value comes from."""
 
     kind: str
@@ -34,7 +34,7 @@ class Origin:
         return self.where or "default"
 
 
-DEFAULT = Origin("default", "")
+DEFAULT = SettingOrigin("default", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,10 @@ class Settings:
     upstream_ca: Path | None = None
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Model, or pattern → its price by kind, in US dollars per million tokens; and its ``context``."""
-    origins: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
+    origins: Mapping[str, tuple[SettingOrigin, ...]] = field(default_factory=dict)
     """Setting → where its value comes from; several for a list that added up."""
 
-    def origin(self, name: str) -> tuple[Origin, ...]:
+    def origin(self, name: str) -> tuple[SettingOrigin, ...]:
         return self.origins.get(name, (DEFAULT,))
 
     def values(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def read_settings(
         *_user(env),
     ]
     values: dict[str, Any] = {}
-    origins: dict[str, tuple[Origin, ...]] = {}
+    origins: dict[str, tuple[SettingOrigin, ...]] = {}
     for name, kind in KNOWN.items():
         naming = [source for source in sources if name in source.values]
         if not naming:
@@ -131,7 +131,7 @@ def read_settings(
         else:
             del naming[1:]
             values[name] = _read(naming[0], name, kind)
-        origins[name] = tuple(Origin(source.kind, source.where(name)) for source in naming)
+        origins[name] = tuple(SettingOrigin(source.kind, source.where(name)) for source in naming)
     values.setdefault("home", data_folder(env))
     return Settings(**values, origins=origins)
 

@@ -1,7 +1,7 @@
 """What a call means → plain JSON: messages, answers, tool calls, and what the model read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewind.conversation.context import ContextChange, ContextEntry, Fate
 from rewind.conversation.outline import Outline, OutlineStep
@@ -23,9 +23,11 @@ from rewind.model.message import (
 )
 from rewind.model.usage import Usage
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
-from rewind.reading.messages import Conversation
 from rewind.safe import plain_json
 from rewind.views import session as session_views
+
+if TYPE_CHECKING:
+    from rewind.reading.messages import Conversation
 
 
 def part(one: Part) -> dict[str, Any]:
@@ -238,7 +240,7 @@ def step_detail(one: StepDetail) -> dict[str, Any]:
     return view
 
 
-def conversation(one: Conversation) -> dict[str, Any]:
+def conversation(one: "Conversation") -> dict[str, Any]:
     """The messages of an API, up to a step."""
     transcript = one.retold
     return {

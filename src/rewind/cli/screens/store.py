@@ -1,20 +1,22 @@
 """The store and its settings, for people: ``verify``, ``init`` and ``config``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewind.cli.screens.table import Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.reading.setup import Setup
-from rewind.reading.verify import Verification
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.text import NONE, plural
 from rewind.views.store import setting_value
 
+if TYPE_CHECKING:  # each command brings its own engine
+    from rewind.reading.setup import Setup
+    from rewind.reading.verify import Verification
+
 _SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
 
 
-def print_verification(terminal: Terminal, found: Verification) -> None:
+def print_verification(terminal: Terminal, found: "Verification") -> None:
     """What is damaged, or that nothing is."""
     for damage in found.damage:
         terminal.line(
@@ -36,7 +38,7 @@ def print_verification(terminal: Terminal, found: Verification) -> None:
         terminal.line(Span("✗ catalog: ", "red"), found.catalog_problem)
 
 
-def print_clients(terminal: Terminal, setup: Setup) -> None:
+def print_clients(terminal: Terminal, setup: "Setup") -> None:
     """Sentences rather than a table: none of them should be cut."""
     for client in setup.clients:
         if client.found:
@@ -48,7 +50,7 @@ def print_clients(terminal: Terminal, setup: Setup) -> None:
                 terminal.line(Span(f"{'':<19}{client.note}", "dim"))
 
 
-def explain_setup(terminal: Terminal, setup: Setup, project_store: Path | None) -> None:
+def explain_setup(terminal: Terminal, setup: "Setup", project_store: Path | None) -> None:
     """Where the store is, what can never be recorded, and who may trust the lasting certificate."""
     settings, certificate = setup.settings, setup.certificate
     for sentence in setup.never_recorded:
