@@ -13,7 +13,7 @@ from vcr.request import Request
 from vcr.serialize import serialize
 from vcr.serializers import yamlserializer
 
-from rewind.formats.exchanges import Foreign, ForeignExchange
+from rewind.formats.exchanges import ForeignExchange, ForeignRecording
 from rewind.formats.har import read_har, write_har
 from rewind.formats.vcr import read_vcr
 from rewind.match.call import Call, understand
@@ -75,14 +75,14 @@ def by_vcrpy(exchanges: list[Exchange]) -> bytes:
     return text.encode()
 
 
-def session_of(foreign: Foreign) -> Portable:
+def session_of(foreign: ForeignRecording) -> Portable:
     return adopted(foreign, Origin(id=SessionId("0123abcd"), name="traffic", tags={}), {})
 
 
 def by_us(exchanges: list[Exchange]) -> bytes:
     """As our own HAR."""
     foreign = tuple(ForeignExchange(request=one.request, response=one.response) for one in exchanges)
-    portable = session_of(Foreign(exchanges=foreign, tool="traffic"))
+    portable = session_of(ForeignRecording(exchanges=foreign, tool="traffic"))
     return write_har(portable.recording, PortableReader(portable).blob)
 
 

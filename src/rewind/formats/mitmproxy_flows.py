@@ -7,11 +7,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewind.errors import BadCassette, EnvironmentProblem
-from rewind.formats.body_fit import fitted_request, fitted_response
-from rewind.formats.exchanges import Foreign, ForeignExchange, in_order, sound_moment
-from rewind.formats.heads import UnusableAddress, request_head, sound_headers
-from rewind.formats.remarks import Remarks
-from rewind.formats.websocket_messages import OPS, Message, close_payload, frame_log
+from rewind.formats.exchanges import (
+    OPCODES,
+    ForeignAnswer,
+    ForeignExchange,
+    ForeignRecording,
+    WebSocketMessage,
+    answered_exchange,
+    in_order,
+    sound_moment,
+    websocket_log,
+)
+from rewind.formats.repair import (
+    Remarks,
+    UnusableAddress,
+    fitted_request,
+    fitted_response,
+    reason_phrase,
+    request_head,
+    sound_headers,
+)
 from rewind.model.http import Headers, HttpRequest, HttpResponse, ResponseHead
 from rewind.model.step import Ending
 
@@ -21,23 +36,21 @@ _HINT = (
     "  rewind import flows.har\n"
     "Or run rewind in an environment of its own that has mitmproxy: pip install mitmproxy, then pip install llm-rewind"
 )
-
-
 MOST_VALUES = 500_000
 """Of one flow."""
 _LENGTH = re.compile(rb"(\d{1,12}):")
 
 
-def read_flows(data: bytes) -> Foreign:
+def read_flows(data: bytes) -> ForeignRecording:
     """Raises BadCassette, or EnvironmentProblem where mitmproxy is missing."""
     reader = _mitmproxy().FlowReader(io.BytesIO(data))
     check_flows(data)
     remarks = Remarks()
     exchanges = in_order(_exchanges(_flows(reader), remarks))
-    return Foreign(exchanges=exchanges, tool="mitmproxy", remarks=remarks.texts())
+    return ForeignRecording(exchanges=exchanges, tool="mitmproxy", remarks=remarks.texts())
 
 
-def check_flows(data: bytes) -> None:
+def check_flows(data: bytes, most_values: int = MOST_VALUES) -> None:
     """Raises BadCassette where one flow holds too many values: mitmproxy's reader makes all of them at once.
 
     A value is its length, a colon, so many bytes, and a sign for its kind; lists and tables hold values.
@@ -46,20 +59,20 @@ def check_flows(data: bytes) -> None:
     while found := _LENGTH.match(data, at):
         end = found.end() + int(found[1]) + 1
         # Every value has a colon. Where they are few, there is nothing to look at closely.
-        if data.count(b":", at, end) > MOST_VALUES and _has_too_many(data, at, end):
-            raise BadCassette(f"A flow of the file holds more than {MOST_VALUES:,} values.")
+        if data.count(b":", at, end) > most_values and _has_more_values(data, at, end, most_values):
+            raise BadCassette(f"A flow of the file holds more than {most_values:,} values.")
         at = end
 
 
-def _has_too_many(data: bytes, at: int, end: int) -> bool:
+def _has_more_values(data: bytes, at: int, end: int, most: int) -> bool:
     values = 0
-    while values <= MOST_VALUES and at < end and (found := _LENGTH.match(data, at)):
+    while values <= most and at < end and (found := _LENGTH.match(data, at)):
         values += 1
         kind = found.end() + int(found[1])
         at = found.end() if data[kind : kind + 1] in (b"]", b"}") else kind + 1
         while data[at : at + 1] in (b"]", b"}"):  # what ends here
             at += 1
-    return values > MOST_VALUES
+    return values > most
 
 
 def _mitmproxy() -> Any:
@@ -98,76 +111,75 @@ def _exchange(flow: Any, remarks: Remarks) -> ForeignExchange:
     if body is None:
         body, note = b"", "the request's body passed by as a stream, and the file does not hold it"
         remarks.add("the body of a request is not in the file: a replay will not recognise it")
-    response, ending, reason = _answer(flow, head.method, remarks)
-    if ending is None:
-        remarks.add(f"an answer cannot be played: {reason}")
-        note, reason = "; ".join(filter(None, (note, reason))), None
-    return ForeignExchange(
-        request=fitted_request(HttpRequest(head=head, body=body), remarks),
-        response=response,
+    answer = _answer(flow, head.method, remarks)
+    return answered_exchange(
+        fitted_request(HttpRequest(head=head, body=body), remarks),
+        answer,
+        remarks,
         started=sound_moment(asked.timestamp_start),
         ms=_ms(asked, answered),
-        ending=ending,
-        reason=reason,
         note=note,
     )
 
 
-def _answer(
-    flow: Any, method: str, remarks: Remarks
-) -> tuple[HttpResponse | None, Ending | None, str | None]:
-    """The answer, how it ended, and why; without an ending, why it cannot be played."""
+def _answer(flow: Any, method: str, remarks: Remarks) -> ForeignAnswer:
     answered = flow.response
     reason = None if flow.error is None else str(flow.error.msg)[:300]
+    if answered is None and reason is None:
+        return ForeignAnswer(reason="the flow file was written before it came")
     if answered is None:
-        if reason is None:
-            return None, None, "the flow file was written before it came"
-        return None, Ending.NO_ANSWER, reason
+        return ForeignAnswer(None, Ending.NO_ANSWER, reason)
     head = ResponseHead(
         status=answered.status_code,
-        reason=answered.reason if answered.reason.isascii() and answered.reason.isprintable() else "",
+        reason=reason_phrase(answered.reason),
         headers=_headers(answered.headers, remarks),
     )
     if head.status == 101:
-        return _conversation(flow, head)
+        return _websocket(flow, head)
     if not 200 <= head.status <= 999:
-        return None, None, f"status {head.status} is only the beginning of an answer"
+        return ForeignAnswer(reason=f"status {head.status} is only the beginning of an answer")
     if answered.raw_content is None:
-        return None, None, "it passed by as a stream, and the file does not hold its body"
+        return ForeignAnswer(reason="it passed by as a stream, and the file does not hold its body")
     trailers = () if answered.trailers is None else _headers(answered.trailers, remarks)
     whole = HttpResponse(head=head, body=answered.raw_content, chunks=(), trailers=trailers)
     fitting = fitted_response(method, whole, remarks, cut=reason is not None)
-    return fitting, Ending.COMPLETE if reason is None else _cut(reason), reason
+    return ForeignAnswer(fitting, Ending.COMPLETE if reason is None else _cut(reason), reason)
 
 
 def _cut(reason: str) -> Ending:
     return Ending.CLIENT_CLOSED if "client disconnected" in reason.lower() else Ending.UPSTREAM_CUT
 
 
-def _conversation(flow: Any, head: ResponseHead) -> tuple[HttpResponse | None, Ending | None, str | None]:
-    told = flow.websocket
-    if told is None:
-        return None, None, "the connection switched to a protocol that is not recorded"
+def _websocket(flow: Any, head: ResponseHead) -> ForeignAnswer:
+    socket = flow.websocket
+    if socket is None:
+        return ForeignAnswer(reason="the connection switched to a protocol that is not recorded")
     began = flow.response.timestamp_end or flow.response.timestamp_start or 0.0
     messages = [
-        Message(
-            one.from_client,
-            round((one.timestamp - began) * 1_000_000),
-            OPS.get(int(one.type.value), "binary"),
-            one.content,
+        WebSocketMessage(
+            message.from_client,
+            round((message.timestamp - began) * 1_000_000),
+            OPCODES.get(int(message.type.value), "binary"),
+            message.content,
         )
-        for one in told.messages
-        if not one.dropped
+        for message in socket.messages
+        if not message.dropped
     ]
-    if told.close_code is not None:
-        at = 0 if told.timestamp_end is None else round((told.timestamp_end - began) * 1_000_000)
-        payload = close_payload(told.close_code, told.close_reason or "")
-        messages.append(Message(bool(told.closed_by_client), at, "close", payload))
-    body = frame_log(messages)
-    closed = told.close_code not in (None, 1006)
-    reason = None if closed else "the connection ended without a word"
-    ending = Ending.COMPLETE if closed else Ending.UPSTREAM_CUT
-    return HttpResponse(head=head, body=body, chunks=()), ending, reason
+    if socket.close_code is not None:
+        at = 0 if socket.timestamp_end is None else round((socket.timestamp_end - began) * 1_000_000)
+        payload = _close_payload(socket.close_code, socket.close_reason or "")
+        messages.append(WebSocketMessage(bool(socket.closed_by_client), at, "close", payload))
+    response = HttpResponse(head=head, body=websocket_log(messages), chunks=())
+    if socket.close_code in (None, 1006):
+        return ForeignAnswer(response, Ending.UPSTREAM_CUT, "the connection ended without a word")
+    return ForeignAnswer(response, Ending.COMPLETE)
+
+
+def _close_payload(code: int, reason: str) -> bytes:
+    """What a close frame carries (RFC 6455, 5.5.1); nothing for codes that are never sent."""
+    if not 1000 <= code <= 4999 or code in (1004, 1005, 1006, 1015):
+        return b""
+    return code.to_bytes(2, "big") + reason.encode("utf-8", "replace")[:123]
 
 
 def _ms(asked: Any, answered: Any) -> float | None:

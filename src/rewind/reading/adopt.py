@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from rewind.conversation.threads import Threads
-from rewind.formats.exchanges import Foreign, ForeignExchange, sound_moment
+from rewind.formats.exchanges import ForeignExchange, ForeignRecording, sound_moment
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, without_headers
 from rewind.model.ids import BlobId, SessionId, blob_id
@@ -38,7 +38,7 @@ class Origin:
     tags: Mapping[str, str]
 
 
-def adopted(foreign: Foreign, origin: Origin, env: Mapping[str, str]) -> Portable:
+def adopted(foreign: ForeignRecording, origin: Origin, env: Mapping[str, str]) -> Portable:
     """The session that these exchanges make; ``env`` holds credentials that may be in them, too."""
     redactor = Redactor(Secrets.from_environment(env))
     for exchange in foreign.exchanges:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from rewind.conversation.outline import outline_of
 from rewind.errors import BadCassette, EnvironmentProblem, SessionNotFound, UsageError
-from rewind.formats.har_write import went_over_http, write_har
+from rewind.formats.har import went_over_http, write_har
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, Status, split_step
 from rewind.model.step import Step, StepKind

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from rewind.errors import BadCassette
-from rewind.formats.exchanges import Foreign
+from rewind.formats.exchanges import ForeignRecording
 from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, kind_of
 from rewind.formats.trace.session import DIGEST_TAG, digest_of, kept_as, remarks_of, session_of_trace
 from rewind.model.ids import SessionId
@@ -119,7 +119,7 @@ def _import_foreign(home: Path, path: Path, kind: FileKind, name: str | None) ->
     )
 
 
-def _read(kind: FileKind, data: bytes) -> Foreign:
+def _read(kind: FileKind, data: bytes) -> ForeignRecording:
     # Each reader is loaded with its file: most imports need none of the others.
     match kind:
         case FileKind.HAR:

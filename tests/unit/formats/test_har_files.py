@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import BadCassette
-from rewind.formats.exchanges import Foreign, ForeignExchange
+from rewind.formats.exchanges import ForeignExchange, ForeignRecording
 from rewind.formats.har import read_har
 from rewind.model.http import HttpResponse
 from rewind.model.step import Ending
@@ -64,12 +64,12 @@ def har(*entries: Fields, creator: str = "WebInspector") -> bytes:
     return json.dumps({"log": log}).encode()
 
 
-def only(foreign: Foreign) -> ForeignExchange:
+def only(foreign: ForeignRecording) -> ForeignExchange:
     assert len(foreign.exchanges) == 1
     return foreign.exchanges[0]
 
 
-def answer(foreign: Foreign) -> HttpResponse:
+def answer(foreign: ForeignRecording) -> HttpResponse:
     response = only(foreign).response
     assert response is not None
     return response

@@ -6,9 +6,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from rewind.formats.exchanges import Foreign, ForeignExchange
+from rewind.formats.exchanges import ForeignExchange, ForeignRecording, WebSocketMessage, websocket_log
 from rewind.formats.har import read_har, write_har
-from rewind.formats.websocket_messages import Message, frame_log
 from rewind.model.http import HttpResponse, ResponseHead
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable
@@ -19,8 +18,11 @@ from support.exchanges import answer_with, request_of
 
 BYTES = bytes(range(256))
 PLAIN = '{"text":"Grüße 🙂"}'.encode()
-FRAMES = frame_log(
-    [Message(True, 10, "text", "hi ü".encode()), Message(False, 2_000_000, "binary", b"\0\xff")]
+FRAMES = websocket_log(
+    [
+        WebSocketMessage(True, 10, "text", "hi ü".encode()),
+        WebSocketMessage(False, 2_000_000, "binary", b"\0\xff"),
+    ]
 )
 
 EXCHANGES = (
@@ -72,7 +74,7 @@ EXCHANGES = (
 )
 
 
-def session_of(foreign: Foreign) -> Portable:
+def session_of(foreign: ForeignRecording) -> Portable:
     return adopted(foreign, Origin(id=SessionId("0123abcd"), name="n", tags={}), {})
 
 
@@ -80,7 +82,7 @@ def har_of(portable: Portable) -> bytes:
     return write_har(portable.recording, PortableReader(portable).blob)
 
 
-RECORDED = session_of(Foreign(exchanges=EXCHANGES, tool="test"))
+RECORDED = session_of(ForeignRecording(exchanges=EXCHANGES, tool="test"))
 HAR = har_of(RECORDED)
 ENTRIES: list[dict[str, Any]] = json.loads(HAR)["log"]["entries"]
 
@@ -152,7 +154,7 @@ def test_nothing_that_was_redacted_comes_back() -> None:
 
 
 def test_the_same_recording_gives_the_same_bytes() -> None:
-    assert har_of(session_of(Foreign(exchanges=EXCHANGES, tool="test"))) == HAR
+    assert har_of(session_of(ForeignRecording(exchanges=EXCHANGES, tool="test"))) == HAR
 
 
 def test_what_was_written_reads_back_as_the_same_exchanges() -> None:
@@ -189,5 +191,5 @@ def test_from_har_to_a_session_and_back_every_body_is_the_same() -> None:
 
 def test_our_own_entries_stay_in_their_order_whatever_their_times_say() -> None:
     later, earlier = EXCHANGES[2], EXCHANGES[0]
-    back = read_har(har_of(session_of(Foreign(exchanges=(later, earlier), tool="test"))))
+    back = read_har(har_of(session_of(ForeignRecording(exchanges=(later, earlier), tool="test"))))
     assert [one.request.body for one in back.exchanges] == [later.request.body, earlier.request.body]

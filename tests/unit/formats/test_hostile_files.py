@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewind.errors import BadCassette
-from rewind.formats.exchanges import Foreign
+from rewind.formats.exchanges import ForeignRecording
 from rewind.formats.har import read_har
 from rewind.formats.recognise import kind_of
 from rewind.formats.vcr import read_vcr
@@ -78,7 +78,7 @@ SOCKET = {
 ARCHIVE = {"log": {"version": "1.2", "creator": {"name": "mitmproxy"}, "entries": [ENTRY, SOCKET]}}
 
 
-def outcome(read: Callable[[bytes], Foreign], data: bytes) -> str:
+def outcome(read: Callable[[bytes], ForeignRecording], data: bytes) -> str:
     """``refused``, ``nothing`` or ``read``; and what was read can be sent and shown."""
     try:
         foreign = read(data)

@@ -12,9 +12,8 @@ from vcr.serialize import serialize
 from vcr.serializers import jsonserializer, yamlserializer
 
 from rewind.errors import BadCassette, EnvironmentProblem
-from rewind.formats import yaml_text
-from rewind.formats.exchanges import Foreign
-from rewind.formats.vcr import read_vcr
+from rewind.formats.exchanges import ForeignRecording
+from rewind.formats.vcr import _base_loader, read_vcr
 from rewind.model.http import HttpResponse
 from rewind.wire.encoding import decode
 
@@ -39,7 +38,7 @@ def by_vcrpy(
     return text.encode()
 
 
-def only(foreign: Foreign) -> HttpResponse:
+def only(foreign: ForeignRecording) -> HttpResponse:
     assert len(foreign.exchanges) == 1
     response = foreign.exchanges[0].response
     assert response is not None
@@ -344,7 +343,7 @@ def test_the_pure_python_loader_gives_the_same(monkeypatch: pytest.MonkeyPatch) 
     data = by_vcrpy(gzip.compress(ANSWER), {"Content-Encoding": ["gzip"]})
     fast = read_vcr(data)
     monkeypatch.delattr(yaml, "CSafeLoader")
-    assert yaml_text._base(yaml) is yaml.SafeLoader
+    assert _base_loader(yaml) is yaml.SafeLoader
     assert read_vcr(data) == fast
 
 

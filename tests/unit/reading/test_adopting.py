@@ -4,7 +4,7 @@ import gzip
 import json
 from dataclasses import replace
 
-from rewind.formats.exchanges import Foreign, ForeignExchange
+from rewind.formats.exchanges import ForeignExchange, ForeignRecording
 from rewind.model.http import Headers, HttpResponse
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable
@@ -40,7 +40,7 @@ def chat(
 
 
 def session_of(*exchanges: ForeignExchange, env: dict[str, str] | None = None) -> Portable:
-    return adopted(Foreign(exchanges=exchanges, tool="vcrpy"), ORIGIN, env or {})
+    return adopted(ForeignRecording(exchanges=exchanges, tool="vcrpy"), ORIGIN, env or {})
 
 
 def everything(portable: Portable) -> bytes:
@@ -125,7 +125,7 @@ def test_what_the_file_says_of_itself_is_redacted_as_well() -> None:
         reason=f"cut {KEY}",
         note=f"note {KEY}",
     )
-    foreign = Foreign(exchanges=(exchange,), tool="vcrpy", remarks=(f"about {KEY}",))
+    foreign = ForeignRecording(exchanges=(exchange,), tool="vcrpy", remarks=(f"about {KEY}",))
     portable = adopted(foreign, replace(ORIGIN, name=f"run {KEY}"), {})
     assert KEY.encode() not in everything(portable)
 

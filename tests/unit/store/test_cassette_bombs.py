@@ -15,7 +15,6 @@ import pytest
 import zstandard
 
 from rewind.errors import BadCassette, EnvironmentProblem
-from rewind.formats import mitmproxy_flows as flows
 from rewind.formats.har import read_har
 from rewind.formats.mitmproxy_flows import check_flows
 from rewind.store.cassette import seal as cassette_seal
@@ -294,14 +293,11 @@ def netstring(value: Any) -> bytes:
     return b"%d:%b%b" % (len(body), body, b"]" if isinstance(value, list) else b"}")
 
 
-def test_a_flow_of_too_many_values_is_refused_before_mitmproxy_reads_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(flows, "MOST_VALUES", 5000)
+def test_a_flow_of_too_many_values_is_refused_before_mitmproxy_reads_it() -> None:
     one = netstring({b"headers": [[b"a", b"b"]] * 10, b"none": [], b"content": b"1:]0:}" * 1000})
-    check_flows(one * 300)
-    check_flows(netstring({b"content": b'{"a":1}' * 5001, b"none": []}))
+    check_flows(one * 300, 5000)
+    check_flows(netstring({b"content": b'{"a":1}' * 5001, b"none": []}), 5000)
     many: list[Any]
     for many in ([b""] * 5000, [[]] * 5000, [{b"a": [b"b"]}] * 1250):
         with pytest.raises(BadCassette, match="more than 5,000 values"):
-            check_flows(one + netstring({b"x": many}))
+            check_flows(one + netstring({b"x": many}), 5000)
