@@ -12,6 +12,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.reading.body_text import read_body
 from rewind.reading.sessions import ListedSession
 from rewind.runs.replay import ReplayResult
 from rewind.runs.tally import MissNote
@@ -19,7 +20,7 @@ from rewind.store.journal.totals import Totals
 from rewind.text import moment
 from rewind.views import fork as fork_views
 from rewind.views import session as views
-from rewind.views.body import body, events, read_body
+from rewind.views.body import body, events
 
 JSON: Headers = (("content-type", "application/json"),)
 SSE: Headers = (("Content-Type", "text/event-stream; charset=utf-8"),)

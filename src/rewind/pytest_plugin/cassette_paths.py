@@ -6,15 +6,15 @@ Names are the same on every machine, and under every order of parameters.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rewind.errors import UsageError
-from rewind.pytest_plugin.options import ENDINGS, CassetteAction, MarkOptions, read_mark
+from rewind.pytest_plugin.marks import ENDINGS, MarkOptions, read_mark
+from rewind.pytest_plugin.modes import BadOption, Mode
 
 _FOLDER = "cassettes"
 _LONGEST = 100
@@ -25,6 +25,37 @@ _TEXT = "~"
 _LOOKS_LIKE_ANOTHER_TYPE = re.compile(r"[-+]?[0-9].*|True|False|None")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x[0-9a-fA-F]{9,}|\bid='[0-9]+'>")
 """Where an object lies in memory, as ``object``, other classes and mocks tell it: different in every process."""
+
+
+class CassetteAction(StrEnum):
+    """What is done with the cassette of one test."""
+
+    PLAY = "play"
+    """Only the cassette answers, and nothing leaves this machine."""
+    RECORD = "record"
+    EXTEND = "extend"
+    """The cassette answers first, then the world."""
+    MISSING = "missing"
+    """There is no cassette, and none may be made."""
+
+    @property
+    def writes(self) -> bool:
+        return self in (CassetteAction.RECORD, CassetteAction.EXTEND)
+
+
+def action_for(mode: Mode, *, exists: bool, written_now: bool) -> CassetteAction:
+    """``exists``: there is a cassette; ``written_now``: another test of this run has written it, and shares it."""
+    match mode:
+        case Mode.NONE | Mode.REVIEW:
+            return CassetteAction.PLAY if exists else CassetteAction.MISSING
+        case _ if written_now:
+            return CassetteAction.EXTEND
+        case Mode.ONCE:
+            return CassetteAction.PLAY if exists else CassetteAction.RECORD
+        case Mode.NEW:
+            return CassetteAction.EXTEND if exists else CassetteAction.RECORD
+        case Mode.ALL | Mode.REWRITE:
+            return CassetteAction.RECORD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +105,7 @@ def cassette_of(item: pytest.Item, mark: pytest.Mark) -> Path | None:
     """For a marked test; ``None`` where the mark makes no sense, which the test will say when it is run."""
     try:
         return path_for(item, read_mark(mark.args, mark.kwargs))
-    except UsageError:
+    except BadOption:
         return None
 
 

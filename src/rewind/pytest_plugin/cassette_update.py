@@ -1,4 +1,8 @@
-"""What a passing test recorded becomes its cassette, or a part of the cassette that it shares with others."""
+"""What a test's run leaves behind.
+
+What a passing test recorded becomes its cassette, or a part of the cassette that it shares with others. A failing run
+is kept for ``rewind bisect`` until its test passes again.
+"""
 
 import fcntl
 import hashlib
@@ -13,8 +17,8 @@ from urllib.parse import urlsplit
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.model.session import Portable, SessionEnd, Status
 from rewind.model.step import Step
-from rewind.pytest_plugin.cassette_paths import TestCassette
-from rewind.pytest_plugin.options import CassetteAction, Mode, pytest_command
+from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
+from rewind.pytest_plugin.modes import Mode, pytest_command
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
 from rewind.reading.cassettes import (
@@ -25,8 +29,9 @@ from rewind.reading.cassettes import (
     open_cassette,
     save_cassette,
 )
-from rewind.reading.export import findings_in
+from rewind.settings import FAILING_TESTS, PROJECT_FOLDER
 
+_FAILED_RUNS = Path(PROJECT_FOLDER) / FAILING_TESTS
 _COMMON_WORDS = frozenset(
     {"", "api", "key", "token", "secret", "access", "com", "ai", "net", "io", "chat", "http"}
 )
@@ -150,6 +155,8 @@ class CassetteUpdate:
         return usage
 
     def _save(self, run: RecordedRun, usage: CassetteUsage) -> CassetteUsage:
+        from rewind.reading.export import findings_in  # lazily: most tests write nothing
+
         shown = self._cassette.shown
         secrets = tuple(
             (f"step {finding.step}, " if finding.step is not None else "")
@@ -210,3 +217,38 @@ def _used_base_urls(urls: Mapping[str, str], steps: Sequence[Step]) -> dict[str,
     """Variables that led the test to where it went."""
     hosts = {step.request.head.host.lower() for step in steps}
     return {name: url for name, url in urls.items() if (urlsplit(url).hostname or "") in hosts}
+
+
+# ── failing runs ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def failed_run_path(root: Path, cassette: Path) -> Path:
+    """Where a failing run of the test with that default cassette is kept."""
+    try:
+        parts = cassette.relative_to(root).parts
+    except ValueError:
+        parts = cassette.parts[-2:]
+    return root.joinpath(_FAILED_RUNS, *(part for part in parts if part != "cassettes"))
+
+
+def keep_failed_run(file: Path, root: Path, run: RecordedRun) -> None:
+    """Written for this machine only: the folder keeps itself out of git."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    ignore = root / _FAILED_RUNS / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    save_cassette(file, run)
+
+
+def forget_failed_run(file: Path, root: Path) -> None:
+    """The test passes again; folders that are empty now go, too."""
+    if not file.exists():
+        return
+    file.unlink(missing_ok=True)
+    for parent in file.parents:
+        if parent == root / _FAILED_RUNS:
+            return
+        try:
+            parent.rmdir()
+        except OSError:  # other failing tests are kept there
+            return

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from rewind.errors import RewindError
-from rewind.pytest_plugin.cassette_paths import TestCassette, path_for
+from rewind.pytest_plugin.cassette_paths import TestCassette, action_for, path_for
 from rewind.pytest_plugin.cassette_update import WrittenCassettes
+from rewind.pytest_plugin.marks import MarkOptions, read_mark
+from rewind.pytest_plugin.modes import BadOption, Mode, pytest_command
 from rewind.pytest_plugin.observed import RewindRun
-from rewind.pytest_plugin.options import MarkOptions, Mode, action_for, pytest_command, read_mark
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.tested_run import TestedRun
 from rewind.pytest_plugin.usage import CassetteUsage
@@ -46,7 +47,7 @@ class MarkedTest:
         try:
             options = read_mark(self._mark.args, self._mark.kwargs, self._defaults)
             self._begin(options)
-        except RewindError as problem:
+        except (BadOption, RewindError) as problem:
             text = _problem_text(problem)
         else:
             return
@@ -154,5 +155,5 @@ def _written_cassettes(folder: Path) -> WrittenCassettes:
     return WrittenCassettes(folder / "ledger")
 
 
-def _problem_text(problem: RewindError) -> str:
+def _problem_text(problem: BadOption | RewindError) -> str:
     return safe(f"rewind: {problem.message}" + (f"\n{problem.hint}" if problem.hint else ""))

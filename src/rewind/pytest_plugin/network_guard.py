@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rewind.errors import UsageError
 from rewind.inprocess.presence import Guard
 from rewind.inprocess.redirect import install as redirect
-from rewind.pytest_plugin.options import read_mark
+from rewind.pytest_plugin.marks import read_mark
+from rewind.pytest_plugin.modes import BadOption
 from rewind.pytest_plugin.state import PluginState
 
 _PATCHED = ("connect", "connect_ex")
@@ -29,7 +29,7 @@ class NetworkGuard:
         """Where only cassettes answer, wider fixtures of a marked test stay offline: its run begins after them."""
         try:
             options = read_mark(mark.args, mark.kwargs)
-        except UsageError:  # the test itself will say so
+        except BadOption:  # the test itself will say so
             return
         if not self._state.choice.for_test(options.mode).may_go_live:
             self._start((*self._state.allowed_hosts, *options.allowed_hosts), self._blocked_fixture)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rewind.pytest_plugin.options import Mode
+from rewind.pytest_plugin.modes import Mode
 from rewind.pytest_plugin.state import OLD_AFTER, PluginState
 
 if TYPE_CHECKING:
     from rewind.pytest_plugin.marked_test import MarkedTest
     from rewind.pytest_plugin.network_guard import NetworkGuard
     from rewind.pytest_plugin.observed import RewindRun
+    from rewind.pytest_plugin.report import SuiteReport
 
 MARK = (
     "rewind(cassette=None, *, mode, allow_drift, ignore, hosts, all_hosts, allowed_hosts, tools): "
@@ -228,12 +229,13 @@ class RunHooks:
             state.config.workeroutput["rewind_used"] = state.users  # type: ignore[attr-defined]  # xdist's
         yield
         if state.usages and not state.is_worker:
-            from rewind.pytest_plugin.report import close_session
+            self._report().close(session)
 
-            close_session(state, session)
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self) -> None:
         if self._state.usages or self._state.users:
-            from rewind.pytest_plugin.report import print_summary
+            self._report().print_summary()
 
-            print_summary(self._state, terminalreporter)
+    def _report(self) -> "SuiteReport":
+        from rewind.pytest_plugin.report import SuiteReport
+
+        return SuiteReport(self._state)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rewind.model.clock import SystemClock
-from rewind.pytest_plugin.cassette_paths import orphans
-from rewind.pytest_plugin.options import CassetteAction, Mode
+from rewind.pytest_plugin.cassette_paths import CassetteAction, orphans
+from rewind.pytest_plugin.modes import Mode
 from rewind.pytest_plugin.review import review
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage, usage_from
@@ -38,66 +38,73 @@ _SELECTING = (
 # ── at the end of a run ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def print_summary(state: PluginState, terminal: pytest.TerminalReporter) -> None:
-    """The plugin's lines, in pytest's own summary."""
-    if state.config.option.collectonly:
-        return
-    usages = _judged(state, terminal)
-    unused = _orphans(state, terminal)
-    if not usages and not unused:
-        return
-    lines = summary_lines(
-        usages,
-        unused,
-        now=SystemClock().now(),
-        old_after=float(state.config.getini("rewind_old_after")),
-        verbose=state.config.get_verbosity() > 0 or state.strict,
-    )
-    for line in ("", *lines):
-        terminal.write_line(line)
+class SuiteReport:
+    """What is said, and done, after the last test."""
 
+    def __init__(self, state: PluginState) -> None:
+        self._state = state
+        self._terminal: pytest.TerminalReporter | None = state.config.pluginmanager.get_plugin(
+            "terminalreporter"
+        )
 
-def close_session(state: PluginState, session: pytest.Session) -> None:
-    usages = _judged(state, session.config.pluginmanager.get_plugin("terminalreporter"))
-    if state.strict and session.exitstatus == pytest.ExitCode.OK and unplayed(usages):
-        # Those that one test alone plays have failed it already; of a shared cassette only all tests together can tell.
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if state.choice.mode is Mode.REVIEW and (stale := [usage for usage in usages if usage.stale]):
-        review(state, session, stale)
+    def print_summary(self) -> None:
+        """The plugin's lines, in pytest's own summary."""
+        state, terminal = self._state, self._terminal
+        if state.config.option.collectonly or terminal is None:
+            return
+        usages, unused = self._usages(), self._orphans()
+        if not usages and not unused:
+            return
+        lines = summary_lines(
+            usages,
+            unused,
+            now=SystemClock().now(),
+            old_after=float(state.config.getini("rewind_old_after")),
+            verbose=state.config.get_verbosity() > 0 or state.strict,
+        )
+        for line in ("", *lines):
+            terminal.write_line(line)
 
+    def close(self, session: pytest.Session) -> None:
+        state, usages = self._state, self._usages()
+        if state.strict and session.exitstatus == pytest.ExitCode.OK and unplayed(usages):
+            # Those that one test alone plays have failed it already; of a shared cassette only all tests can tell.
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if state.choice.mode is Mode.REVIEW and (stale := [usage for usage in usages if usage.stale]):
+            review(state, session, stale)
 
-def _judged(state: PluginState, terminal: pytest.TerminalReporter | None) -> list[CassetteUsage]:
-    """In the same order however many workers there were; and nothing is unplayed on a cassette that tests may use of
-    which this run knows nothing."""
-    usages = sorted(map(usage_from, state.usages), key=lambda usage: (usage.cassette, usage.test))
-    ran = Counter(usage.cassette for usage in usages)
-    users = {state.shown(Path(path)): number for path, number in state.users.items()}
-    whole = terminal is not None and _is_whole_suite(state.config, terminal)
-    return [
-        replace(usage, on_tape=())
-        if usage.may_have_other_users and not (whole and ran[usage.cassette] >= users.get(usage.cassette, 0))
-        else usage
-        for usage in usages
-    ]
+    def _usages(self) -> list[CassetteUsage]:
+        """In the same order however many workers there were; and nothing is unplayed on a cassette that tests may use
+        of which this run knows nothing."""
+        usages = sorted(map(usage_from, self._state.usages), key=lambda usage: (usage.cassette, usage.test))
+        ran = Counter(usage.cassette for usage in usages)
+        users = {self._state.shown(Path(path)): number for path, number in self._state.users.items()}
+        whole = self._is_whole_suite()
+        return [
+            replace(usage, on_tape=())
+            if usage.may_have_other_users
+            and not (whole and ran[usage.cassette] >= users.get(usage.cassette, 0))
+            else usage
+            for usage in usages
+        ]
 
+    def _orphans(self) -> list[str]:
+        """Cassettes that no test uses; none where it cannot be told, because not every test was collected."""
+        if not self._state.users or not self._is_whole_suite():
+            return []
+        return list(map(self._state.shown, orphans(self._state.users)))
 
-def _orphans(state: PluginState, terminal: pytest.TerminalReporter) -> list[str]:
-    """Cassettes that no test uses; none where it cannot be told, because not every test was collected."""
-    if not state.users or not _is_whole_suite(state.config, terminal):
-        return []
-    return list(map(state.shown, orphans(state.users)))
-
-
-def _is_whole_suite(config: pytest.Config, terminal: pytest.TerminalReporter) -> bool:
-    """Whether every test of the project was collected: no paths named, nothing left out, no file that failed."""
-    options = config.option
-    left_out = any(getattr(options, name, None) for name in _SELECTING)
-    named = bool(getattr(options, "file_or_dir", None))
-    stats = terminal.stats
-    not_read = (*stats.get("error", []), *stats.get("skipped", []))
-    broken = any(isinstance(report, pytest.CollectReport) for report in not_read)
-    elsewhere = config.invocation_params.dir != config.rootpath
-    return not (left_out or named or broken or elsewhere or stats.get("deselected"))
+    def _is_whole_suite(self) -> bool:
+        """Whether every test of the project was collected: no paths named, nothing left out, no file that failed."""
+        if self._terminal is None:
+            return False
+        config, stats = self._state.config, self._terminal.stats
+        left_out = any(getattr(config.option, name, None) for name in _SELECTING)
+        named = bool(getattr(config.option, "file_or_dir", None))
+        not_read = (*stats.get("error", []), *stats.get("skipped", []))
+        broken = any(isinstance(report, pytest.CollectReport) for report in not_read)
+        elsewhere = config.invocation_params.dir != config.rootpath
+        return not (left_out or named or broken or elsewhere or stats.get("deselected"))
 
 
 # ── the lines ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rewind.pytest_plugin.options import VARIABLE, Mode, pytest_command
+from rewind.pytest_plugin.modes import VARIABLE, Mode, pytest_command
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
 from rewind.safe import safe

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rewind.pytest_plugin.options import ModeChoice, choose_mode
+from rewind.pytest_plugin.modes import BadOption, ModeChoice, choose_mode
 
 OLD_AFTER = "180"
 """Days after which a cassette is called old."""
@@ -83,5 +83,5 @@ def address_of(nodeid: str, root: Path, start_folder: Path) -> str:
 def _choice(config: pytest.Config) -> ModeChoice:
     try:
         return choose_mode(config.getoption("rewind"), os.environ, config.getini("rewind_mode"))
-    except ValueError as problem:
-        raise pytest.UsageError(f"{problem}.") from None
+    except BadOption as problem:
+        raise pytest.UsageError(problem.message) from None

@@ -5,28 +5,36 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
+from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
-from rewind.gateway.options import UpstreamOptions
 from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
 from rewind.inprocess.shared_gateway import ChildEnvironment, hook_variables, shared_gateway
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Recording, Session, SessionStart, Status
 from rewind.model.step import StepKind
-from rewind.pytest_plugin import failed_run
-from rewind.pytest_plugin.cassette_paths import TestCassette
-from rewind.pytest_plugin.cassette_update import CassetteUpdate, WrittenCassettes, as_committed
+from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
+from rewind.pytest_plugin.cassette_update import (
+    CassetteUpdate,
+    WrittenCassettes,
+    as_committed,
+    failed_run_path,
+    forget_failed_run,
+    keep_failed_run,
+)
+from rewind.pytest_plugin.modes import Mode, pytest_command, quoted
 from rewind.pytest_plugin.network_guard import host_of, our_patches
-from rewind.pytest_plugin.observed import RewindRun, cost_of_steps, prices_at, settings_at
-from rewind.pytest_plugin.options import CassetteAction, Mode, pytest_command, quoted
+from rewind.pytest_plugin.observed import RewindRun
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
-from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps
+from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps, tape_reader
+from rewind.reading.run_steps import ProjectPrices, RunSteps, cost_of_steps
 from rewind.runs.rerun import DUMMY_KEY, remembered_endpoints, remembered_key_variables
 from rewind.runs.tally import MissNote
+from rewind.runs.upstream import upstream_of
 from rewind.safe import safe
-from rewind.store.portable import PortableReader
+from rewind.settings import Settings, read_settings
 from rewind.text import plural
 from rewind.version import __version__
 
@@ -83,7 +91,7 @@ class TestedRun:
             home=state.folder / "store",
             name=self._cassette.test,
             mode="record" if answers is None else "replay",
-            tape=None if answers is None else PortableReader(answers),
+            tape=None if answers is None else tape_reader(answers),
             on_miss="live" if self._cassette.action is CassetteAction.EXTEND else "refuse",
             allow_drift=options.allow_drift,
             tools=options.tools,
@@ -91,9 +99,7 @@ class TestedRun:
             all_hosts=settings.all_hosts or options.all_hosts,
             allowed_hosts=(*state.allowed_hosts, *options.allowed_hosts),
             ignore=(*settings.ignore, *options.ignore),
-            upstream=UpstreamOptions(
-                connect_to=state.connect_to, ca=settings.upstream_ca, proxy=settings.upstream_proxy
-            ),
+            upstream=upstream_of(settings, connect_to=state.connect_to, insecure=False),
             offline_error=self._blocked,
         )
 
@@ -133,8 +139,10 @@ class TestedRun:
 
     @cached_property
     def observed(self) -> RewindRun:
-        prices = lambda: prices_at(self._state.root)  # noqa: E731
-        return RewindRun(self.recorded, self.misses, prices, cassette=self._cassette.shown)
+        def read() -> RunSteps:
+            return RunSteps(self.recorded(), prices_at(self._state.root))
+
+        return RewindRun(read, self.misses, cassette=self._cassette.shown)
 
     # ── judging ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,13 +181,15 @@ class TestedRun:
         run = as_committed(self.recorded(), self._cassette.test, exit_code=1)
         if not run.recording.steps or self._cassette.action is CassetteAction.MISSING:
             return ""
-        file = failed_run.kept_path(self._state.root, self._cassette.default)
-        failed_run.keep(file, self._state.root, run)
+        file = failed_run_path(self._state.root, self._cassette.default)
+        keep_failed_run(file, self._state.root, run)
         kept = quoted(os.path.relpath(file, self._state.start_folder))
         if self._tape is None:
             return f"this run is kept: rewind inspect {kept}"
         good = quoted(os.path.relpath(self._cassette.path, self._state.start_folder))
-        why = failed_run.divergence(RecordedRun.on(self._tape), run)
+        from rewind.reading.divergence import divergence_text  # lazily: most tests do not fail
+
+        why = divergence_text(RecordedRun.on(self._tape), run)
         return "\n".join(filter(None, (why, f"rewind bisect {good} {kept}")))
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,9 +209,7 @@ class TestedRun:
         try:
             if not usage.passed or not self._begun.over:
                 return usage
-            failed_run.forget(
-                failed_run.kept_path(self._state.root, self._cassette.default), self._state.root
-            )
+            forget_failed_run(failed_run_path(self._state.root, self._cassette.default), self._state.root)
             if not self._cassette.action.writes:
                 return usage
             if (broken := self._begun.progress().broken) is not None:
@@ -213,7 +221,7 @@ class TestedRun:
             self._folder.delete()
 
     def _usage(self, result: InProcessResult, *, passed: bool) -> CassetteUsage:
-        tape, root = self._tape, self._state.root
+        tape, prices = self._tape, prices_at(self._state.root)
         usage = CassetteUsage(
             test=self._cassette.address,
             cassette=self._cassette.shown,
@@ -226,7 +234,7 @@ class TestedRun:
             may_have_other_users=self._cassette.may_have_other_users,
         )
         if tape is not None:
-            saved = cost_of_steps(RecordedRun.on(tape), result.served, root)
+            saved = cost_of_steps(RecordedRun.on(tape), result.served, prices)
             usage = replace(
                 usage,
                 on_tape=tuple(step.index for step in result.tape),
@@ -238,7 +246,7 @@ class TestedRun:
         if self._cassette.action.writes:
             run = self.recorded()
             live = [step for step in live_steps(run.recording) if step.request.kind in _ANSWERED_BY_OTHERS]
-            spent = cost_of_steps(run, live, root)
+            spent = cost_of_steps(run, live, prices)
             usage = replace(usage, live=len(live), spent=spent.usd, spent_unpriced=spent.unpriced)
         return usage
 
@@ -247,6 +255,17 @@ class TestedRun:
         if misses and self._cassette.action is CassetteAction.MISSING:
             return "there is no cassette yet"
         return "\n\n".join(misses)
+
+
+@cache
+def settings_at(folder: Path) -> Settings:
+    """The project's settings, read once in a run of pytest. Raises UsageError."""
+    return read_settings(cwd=folder)
+
+
+@cache
+def prices_at(folder: Path) -> ProjectPrices:
+    return ProjectPrices(settings_at(folder))
 
 
 def empty_tape() -> Portable:

@@ -13,7 +13,7 @@ class CassetteUsage:
     """As pytest takes it, relative to where it was started."""
     cassette: str
     action: str
-    """A :class:`rewind.pytest_plugin.options.CassetteAction`."""
+    """A :class:`rewind.pytest_plugin.cassette_paths.CassetteAction`."""
     passed: bool = False
     replayed: int = 0
     live: int = 0

@@ -13,7 +13,7 @@ from rewind.model.ids import BlobId, MatchKey
 from rewind.model.session import Portable, Recording, SessionStart
 from rewind.model.step import Step
 from rewind.store.cassette.write import write_cassette, write_cassette_file
-from rewind.store.journal.reader import FolderReader
+from rewind.store.journal.reader import FolderReader, SessionReader
 from rewind.store.portable import PortableReader
 from rewind.store.session_files import open_file
 
@@ -64,6 +64,11 @@ class RunFolder:
 def open_cassette(path: Path) -> Portable:
     """Raises BadCassette."""
     return open_file(str(path))
+
+
+def tape_reader(cassette: Portable) -> SessionReader:
+    """The cassette as a tape to play."""
+    return PortableReader(cassette)
 
 
 def save_cassette(path: Path, run: RecordedRun) -> None:

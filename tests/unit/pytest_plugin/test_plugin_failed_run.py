@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from rewind.pytest_plugin.failed_run import forget, kept_path
+from rewind.pytest_plugin.cassette_update import failed_run_path, forget_failed_run
 from rewind.settings import read_settings
 
 
 def test_a_failing_run_is_kept_under_the_name_of_its_test(tmp_path: Path) -> None:
     cassette = tmp_path / "tests" / "cassettes" / "test_refund" / "test_it.rw"
-    assert kept_path(tmp_path, cassette) == tmp_path / ".rewind/last-failed/tests/test_refund/test_it.rw"
+    assert (
+        failed_run_path(tmp_path, cassette) == tmp_path / ".rewind/last-failed/tests/test_refund/test_it.rw"
+    )
 
 
 def test_a_folder_that_only_failing_tests_made_is_no_store(tmp_path: Path) -> None:
@@ -26,14 +28,14 @@ def test_an_empty_folder_is_a_store_that_somebody_made(tmp_path: Path) -> None:
 
 
 def test_forgetting_takes_empty_folders_along_and_nothing_else(tmp_path: Path) -> None:
-    one, other = (kept_path(tmp_path, tmp_path / "tests" / folder / "t.rw") for folder in ("a", "b"))
+    one, other = (failed_run_path(tmp_path, tmp_path / "tests" / folder / "t.rw") for folder in ("a", "b"))
     for file in (one, other):
         file.parent.mkdir(parents=True)
         file.touch()
-    forget(one, tmp_path)
+    forget_failed_run(one, tmp_path)
     assert not one.parent.exists()
     assert other.exists()
-    forget(one, tmp_path)
-    forget(other, tmp_path)
+    forget_failed_run(one, tmp_path)
+    forget_failed_run(other, tmp_path)
     assert (tmp_path / ".rewind" / "last-failed").is_dir()
     assert not other.parent.parent.exists()

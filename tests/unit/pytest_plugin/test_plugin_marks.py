@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rewind.errors import UsageError
-from rewind.pytest_plugin.options import Mode, read_mark
+from rewind.pytest_plugin.marks import read_mark
+from rewind.pytest_plugin.modes import BadOption, Mode
 
 
 def test_a_cassette_is_named_by_position_or_by_name() -> None:
@@ -43,26 +43,26 @@ def test_what_a_mark_does_not_name_is_taken_from_the_config() -> None:
 def test_a_mark_that_makes_no_sense_is_told_why(
     args: tuple[Any, ...], given: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(UsageError) as problem:
+    with pytest.raises(BadOption) as problem:
         read_mark(args, given, {})
     assert says in problem.value.message
 
 
 def test_a_typo_is_answered_with_the_nearest_argument() -> None:
-    with pytest.raises(UsageError) as problem:
+    with pytest.raises(BadOption) as problem:
         read_mark((), {}, {"alow_drift": True})
     assert problem.value.message == "rewind_config knows no 'alow_drift'."
     assert problem.value.hint == "Did you mean 'allow_drift'?"
 
 
 def test_the_config_names_no_cassette() -> None:
-    with pytest.raises(UsageError) as problem:
+    with pytest.raises(BadOption) as problem:
         read_mark((), {}, {"cassette": "a.rw"})
     assert problem.value.message == "rewind_config cannot name a cassette."
     assert "pytestmark" in (problem.value.hint or "")
 
 
 def test_a_typo_in_the_config_is_not_answered_with_what_it_cannot_say() -> None:
-    with pytest.raises(UsageError) as problem:
+    with pytest.raises(BadOption) as problem:
         read_mark((), {}, {"casette": "a.rw"})
     assert "cassette" not in (problem.value.hint or "")

@@ -10,7 +10,7 @@ from rewind.match.call import Call, understand
 from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest, RequestHead
-from rewind.pytest_plugin.options import Mode, pytest_command, quoted
+from rewind.pytest_plugin.modes import Mode, pytest_command, quoted
 from rewind.pytest_plugin.state import address_of
 from rewind.pytest_plugin.tested_run import miss_text
 from rewind.runs.tally import MissNote

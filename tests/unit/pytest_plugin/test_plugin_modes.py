@@ -2,7 +2,8 @@
 
 import pytest
 
-from rewind.pytest_plugin.options import CassetteAction, Mode, action_for, choose_mode
+from rewind.pytest_plugin.cassette_paths import CassetteAction, action_for
+from rewind.pytest_plugin.modes import Mode, choose_mode
 
 
 def test_a_developer_records_once_and_a_ci_server_never() -> None:

@@ -15,10 +15,11 @@ from rewind.model.http import Headers
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
+from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
 from rewind.text import NONE, dollars, number, plural
-from rewind.views.body import events, is_event_stream, read_body
+from rewind.views.body import events
 
 COLUMNS = (
     Column("#", right=True),

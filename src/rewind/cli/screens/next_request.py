@@ -16,10 +16,10 @@ from rewind.match.call import Call
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
 from rewind.model.step import StepKind
+from rewind.reading.body_text import read_body
 from rewind.safe import plain_json, safe_line
 from rewind.text import plural
 from rewind.views import call as understood
-from rewind.views.body import read_body
 from rewind.views.session import step_row
 
 _ANSWER_SHOWN = 300

@@ -1,0 +1,44 @@
+"""Everybody who installed Rewind loads its plugin in every run of pytest: what that loads is next to nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+CONFTEST = """
+import sys
+
+def pytest_unconfigure():
+    print("LOADED", *sorted(name for name in sys.modules if name.partition(".")[0] == "rewind"))
+"""
+LIGHT = {
+    "rewind",
+    "rewind.pytest_plugin",
+    "rewind.pytest_plugin.modes",
+    "rewind.pytest_plugin.plugin",
+    "rewind.pytest_plugin.state",
+    "rewind.version",
+}
+
+
+@pytest.mark.parametrize("plugins", [(), ("-p", "xdist", "-n1")], ids=["alone", "xdist"])
+def test_a_project_without_marks_loads_no_more_than_the_hooks(
+    tmp_path: Path, plugins: tuple[str, ...]
+) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text("def test_nothing(): ...\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "rewind.pytest_plugin.plugin", *plugins],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (loaded,) = [line for line in done.stdout.splitlines() if line.startswith("LOADED")]
+    assert set(loaded.split()[1:]) == LIGHT
