@@ -26,7 +26,7 @@ CATCH_UP = """
 import sys, time
 from pathlib import Path
 from rewind.reading.prices import load_prices
-from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.database import Catalog
 began = time.perf_counter()
 Catalog(Path(sys.argv[1]), prices=load_prices()).catch_up()
 print(time.perf_counter() - began)

@@ -14,9 +14,7 @@ from rewind.model.ids import MatchKey, blob_id
 from rewind.model.session import split_step
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.filters import Wanted
-from rewind.store.catalog.listing import listed
+from rewind.store.catalog.database import Catalog, SessionQuery, listed
 from rewind.store.files import GrowingFile
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import seal, unseal
@@ -24,8 +22,18 @@ from rewind.store.journal.part import PartFile, decode_part, encode_record
 from rewind.store.journal.records import decode_times, encode_times
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.pack.frames import BadFrame, Frame, Header, Recipe, Role, Table, decode_header
-from rewind.store.pack.recipes import Conversations, Expander, common_run
+from rewind.store.pack.frames import (
+    BadFrame,
+    Conversations,
+    Expander,
+    FrameRole,
+    Header,
+    PackFrame,
+    Recipe,
+    Table,
+    common_run,
+    decode_header,
+)
 from rewind.wire.chunks import LARGEST, cut_body
 from unit.store.making import PerToken, record, request, start
 
@@ -81,11 +89,13 @@ NAMES = st.lists(st.integers(0, 12).map(lambda n: bytes([n]) * 32), max_size=30)
 @given(st.lists(NAMES, min_size=1, max_size=12))
 def test_a_recipe_leads_back_to_its_names(lists: list[list[bytes]]) -> None:
     conversations = Conversations()
-    frames: dict[int, Frame] = {}
+    frames: dict[int, PackFrame] = {}
     for offset, names in enumerate(lists):
         recipe: Recipe = conversations.lean(b"", names)
         conversations.remember(offset, names)
-        frames[offset] = Frame(offset, Header(Role.REQUEST, 1, True, 0, 0, 0, 0, 0), Table((), (), recipe))
+        frames[offset] = PackFrame(
+            offset, Header(FrameRole.REQUEST, 1, True, 0, 0, 0, 0, 0), Table((), (), recipe)
+        )
     for order in (range(len(lists)), reversed(range(len(lists)))):
         expander = Expander(frames)
         for offset in order:
@@ -229,4 +239,4 @@ def test_the_catalog_lists_what_the_journals_say(
                 file.write(torn)
         library, prices = Library(home), PerToken(0.5)
         expected = [(session, library.totals(session, prices)) for session in library.sessions()]
-        assert listed(Catalog(home, prices=prices), home, Wanted(), 0).rows == expected
+        assert listed(Catalog(home, prices=prices), home, SessionQuery(), 0).rows == expected

@@ -25,7 +25,7 @@ from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.reading.adopt import Origin, adopted
-from rewind.store.portable import PortableReader
+from rewind.store.session_files import PortableReader
 from rewind.wire.encoding import decode
 from support.imported import playing, taken_in
 from support.lab import Lab

@@ -20,15 +20,15 @@ from rewind.model.surroundings import Surroundings
 from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored
 from rewind.runs.rerun import command_hint
-from rewind.store.journal.first_seen import Mark, Part, Seen, first_seen
+from rewind.store.journal.first_seen import FirstSeen, Mark, MarkedField, first_seen
 from rewind.store.library import Library
 
 _LASTING = {
-    CauseKind.MODEL: (Part.MODEL, Aspect.MODEL),
-    CauseKind.SNAPSHOT: (Part.SNAPSHOT, Aspect.SNAPSHOT),
-    CauseKind.SYSTEM: (Part.SYSTEM, Aspect.SYSTEM),
-    CauseKind.TOOLS: (Part.TOOLS, Aspect.TOOLS),
-    CauseKind.PARAMETERS: (Part.SETTINGS, Aspect.PARAMETERS),
+    CauseKind.MODEL: (MarkedField.MODEL, Aspect.MODEL),
+    CauseKind.SNAPSHOT: (MarkedField.SNAPSHOT, Aspect.SNAPSHOT),
+    CauseKind.SYSTEM: (MarkedField.SYSTEM, Aspect.SYSTEM),
+    CauseKind.TOOLS: (MarkedField.TOOLS, Aspect.TOOLS),
+    CauseKind.PARAMETERS: (MarkedField.SETTINGS, Aspect.PARAMETERS),
 }
 """What stays once it is changed, so that its first use can be looked for."""
 _SHARED_BY_AGENTS = frozenset({CauseKind.MODEL, CauseKind.PARAMETERS})
@@ -61,7 +61,7 @@ class PairBisection:
     good: ComparedSession
     bad: ComparedSession
     finding: Finding
-    since: Mapping[int, Seen]
+    since: Mapping[int, FirstSeen]
     """Since when a cause is there, by its number in ``finding.causes``."""
     code: CodeComparison
 
@@ -155,7 +155,7 @@ def _check_readable(finding: Finding, good: ComparedSession, bad: ComparedSessio
 
 def _first_seen(
     home: Path, cause: Cause, good: ComparedSession, bad: ComparedSession, on_progress: OnProgress
-) -> Seen | None:
+) -> FirstSeen | None:
     """The first session with the new value; ``None`` where that is not known, or not a thing that lasts."""
     before, after = cause.since.a, cause.since.b
     if cause.kind not in _LASTING or before is None or after is None:
@@ -169,7 +169,7 @@ def _first_seen(
     agents = {program_of(side.session.start.command) for side in (good, bad)}
     return first_seen(
         home,
-        Mark(part=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
+        Mark(field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
         old=before.lasting_value(aspect),
         until=bad.session,
         among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,

@@ -14,8 +14,7 @@ from rewind.model.session import Portable, Recording, SessionStart
 from rewind.model.step import Step
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.journal.reader import FolderReader, SessionReader
-from rewind.store.portable import PortableReader
-from rewind.store.session_files import open_file
+from rewind.store.session_files import PortableReader, open_session_file
 
 Blob = Callable[[BlobId], bytes]
 
@@ -63,7 +62,7 @@ class RunFolder:
 
 def open_cassette(path: Path) -> Portable:
     """Raises BadCassette."""
-    return open_file(str(path))
+    return open_session_file(str(path))
 
 
 def tape_reader(cassette: Portable) -> SessionReader:

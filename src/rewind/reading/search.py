@@ -8,8 +8,8 @@ from rewind.errors import UsageError
 from rewind.providers.texts import TextKind
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.library import Library
-from rewind.store.search.index import Hit, IndexState, Query, SearchIndex
-from rewind.store.search.rows import LONGEST
+from rewind.store.search.fill import LONGEST
+from rewind.store.search.index import IndexState, Query, SearchHit, SearchIndex
 
 TEXT_KINDS = {
     "system": (TextKind.SYSTEM,),
@@ -33,7 +33,7 @@ class SearchReport:
     narrowed: bool
     """Whether only a part of the store was searched."""
     limit: int
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...]
     more: bool
     """Whether there are older ones beyond the limit."""
     index: IndexState

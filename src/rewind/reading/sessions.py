@@ -12,9 +12,7 @@ from rewind.model.session import Session
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.filters import Listed, Wanted
-from rewind.store.catalog.listing import listed
+from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, listed
 from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
 
@@ -132,9 +130,9 @@ def parent_of(session: Session) -> str | None:
     return origin.session if origin is not None else session.start.replay_of
 
 
-def _in_the_catalog(home: Path, wanted: SessionFilter, probes: bool, on_progress: OnProgress) -> Wanted:
+def _in_the_catalog(home: Path, wanted: SessionFilter, probes: bool, on_progress: OnProgress) -> SessionQuery:
     pairs = [tag.partition("=") for tag in wanted.tags]
-    return Wanted(
+    return SessionQuery(
         name=wanted.name,
         model=wanted.model,
         since=wanted.since,
@@ -151,7 +149,7 @@ def _folders_with(home: Path, texts: Sequence[str], on_progress: OnProgress) -> 
     return folders_with(home, texts, on_progress)
 
 
-def _newest(library: Library, prices: Prices, wanted: Wanted, limit: int) -> Listed:
+def _newest(library: Library, prices: Prices, wanted: SessionQuery, limit: int) -> SessionPage:
     """Straight from the journals: the catalog would take longer to open than this takes."""
     rows: list[tuple[Session, Totals]] = []
     probes = 0
@@ -159,16 +157,16 @@ def _newest(library: Library, prices: Prices, wanted: Wanted, limit: int) -> Lis
         if session.is_probe and not wanted.probes:
             probes += 1
         elif limit and len(rows) == limit:
-            return Listed(rows, more=True, probes=probes)
+            return SessionPage(rows, more=True, probes=probes)
         else:
             with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
                 rows.append((session, library.totals(session, prices)))
-    return Listed(rows, probes=probes)
+    return SessionPage(rows, probes=probes)
 
 
 def _chosen(
-    library: Library, home: Path, prices: Prices, wanted: Wanted, limit: int, on_progress: OnProgress
-) -> Listed:
+    library: Library, home: Path, prices: Prices, wanted: SessionQuery, limit: int, on_progress: OnProgress
+) -> SessionPage:
     try:
         return listed(open_catalog(home, prices, on_progress), home, wanted, limit)
     except EnvironmentProblem:

@@ -8,7 +8,7 @@ from rewind.pricing.prices import Prices
 from rewind.pricing.report import By, Report
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.sessions import open_catalog
-from rewind.store.catalog.figures import report
+from rewind.store.catalog.database import report
 from rewind.store.replays import served_again
 
 GROUPINGS = tuple(by.value for by in By)

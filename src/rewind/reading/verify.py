@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rewind.errors import RewindError
 from rewind.reading.progress import OnProgress, ignored
-from rewind.store.catalog.catalog import Catalog, CatalogState
+from rewind.store.catalog.database import Catalog, CatalogState
 from rewind.store.library import Library
 from rewind.store.verify import Damage
 

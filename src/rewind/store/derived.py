@@ -53,22 +53,6 @@ class Derived:
         with self._lock():
             return self._surely(work)
 
-    def ask(self, query: str, params: Sequence[object] = ()) -> list[Row] | None:
-        """Ask it as it is; the query can read nothing else. ``None`` where it has to be filled first."""
-        if not check_home(self._home):
-            with closing(_connect(":memory:", _SHUT)) as nothing:
-                self._create(nothing)
-                return _rows(nothing, query, params)
-
-        def work(_afresh: bool) -> list[Row] | None:
-            if not self._path.exists():
-                return None
-            with closing(_connect(str(self._path), _LOCKED, read_only=True)) as db:
-                return _rows(db, query, params) if self._is_current(db) else None
-
-        with self._lock():
-            return self._surely(work, asking=True)
-
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """One process at a time; the others wait."""
@@ -88,16 +72,10 @@ class Derived:
         finally:
             os.umask(old)
 
-    def _surely(self, work: Callable[[bool], _Result], *, asking: bool = False) -> _Result:
-        """Do it; if DuckDB doubts its file, do it once more with a new one. A question that is wrong stays wrong."""
+    def _surely(self, work: Callable[[bool], _Result]) -> _Result:
+        """Do it; if DuckDB doubts its file, do it once more with a new one."""
         import duckdb  # a fifth of a second to load, and only questions across sessions need it
 
-        wrong_question = (
-            duckdb.ProgrammingError,
-            duckdb.DataError,
-            duckdb.NotSupportedError,
-            duckdb.PermissionException,
-        )
         for afresh in (False, True):
             try:
                 return work(afresh)
@@ -106,8 +84,6 @@ class Derived:
                     raise KeyboardInterrupt from stopped
                 raise
             except duckdb.Error as error:
-                if asking and isinstance(error, wrong_question):
-                    raise
                 why = str(error)
                 for leftover in (self._path, self._path.with_suffix(".duckdb.wal")):
                     leftover.unlink(missing_ok=True)

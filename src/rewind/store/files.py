@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from rewind.errors import BadCassette, DamagedStore, EnvironmentProblem, NewerStore
@@ -17,6 +18,8 @@ from rewind.errors import BadCassette, DamagedStore, EnvironmentProblem, NewerSt
 FORMAT = 1
 """The number of the store's layout. Additions do not change it; a changed meaning does."""
 
+Progress = Callable[[int, int], None]
+"""Called with how many sessions are read, of how many."""
 _MARKER = re.compile(r"rewind-store (\d{1,9})\n?")
 
 

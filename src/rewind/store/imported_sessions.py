@@ -14,7 +14,7 @@ from rewind.store.journal.lines import Fields
 from rewind.store.journal.records import end_fields, request_fields, response_fields, session_fields
 from rewind.store.journal.writer import STREAMS, SessionWriter
 from rewind.store.library import Library
-from rewind.store.portable import PortableReader
+from rewind.store.session_files import PortableReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from rewind.store.files import check_home, open_to_read
 from rewind.store.folders import FOLDER, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
 from rewind.store.journal.totals import Totals, totals_of
-from rewind.store.portable import PortableReader
-from rewind.store.session_files import is_file_of_a_session, names_a_file, open_file
+from rewind.store.session_files import PortableReader, is_session_file, names_session_file, open_session_file
 from rewind.store.verify import Damage, verify_session
 from rewind.text import age
 
@@ -48,8 +47,8 @@ class Library:
 
         A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix.
         """
-        if is_file_of_a_session(ref):
-            return open_file(ref).session
+        if is_session_file(ref):
+            return open_session_file(ref).session
         folders = self._folders()
         if found := _LAST.fullmatch(ref):
             back = int(found[1] or 0)
@@ -66,13 +65,13 @@ class Library:
 
     def open(self, session: Session) -> SessionReader:
         if session.file is not None:
-            return PortableReader(open_file(session.file))
+            return PortableReader(open_session_file(session.file))
         return FolderReader(self._folder(session))
 
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
         """Counted, with what it cost; or, where no prices are given and the session ended, from its last line."""
         if session.file is not None:
-            return totals_of(open_file(session.file).recording, pricing)
+            return totals_of(open_session_file(session.file).recording, pricing)
         folder = self._folder(session)
         if pricing is None:
             found = peek(folder)
@@ -152,7 +151,7 @@ class Library:
 
     def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
         shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
-        if names_a_file(ref):
+        if names_session_file(ref):
             return SessionNotFound(
                 f"There is no file {shown}, nor a session of that name.",
                 hint="the path is taken from the current folder; rewind list shows the sessions in the store",

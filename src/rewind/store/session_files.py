@@ -3,26 +3,30 @@
 import os
 from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
 
 from rewind.errors import BadCassette
-from rewind.model.session import Portable
+from rewind.model.ids import BlobId
+from rewind.model.session import Portable, Recording
+from rewind.model.step import NO_BYTES
 from rewind.store.files import reason
+from rewind.store.journal.writer import Stream
 
 CASSETTE_ENDINGS = (".rw", ".rw.zst")
 TRACE_ENDING = ".jsonl"
 
 
-def names_a_file(ref: str) -> bool:
+def names_session_file(ref: str) -> bool:
     """Whether a reference reads like the path of a cassette or a trace."""
     return ref.endswith((*CASSETTE_ENDINGS, TRACE_ENDING))
 
 
-def is_file_of_a_session(ref: str) -> bool:
+def is_session_file(ref: str) -> bool:
     """Whether a reference is the path of a cassette or a trace that is there."""
-    return names_a_file(ref) and Path(ref).is_file()
+    return names_session_file(ref) and Path(ref).is_file()
 
 
-def open_file(path: str) -> Portable:
+def open_session_file(path: str) -> Portable:
     """The session in that file. Raises BadCassette."""
     try:
         status = os.stat(path)  # noqa: PTH116  only what tells two states of a file apart is wanted
@@ -41,3 +45,36 @@ def _opened(path: str, _state: tuple[int, ...]) -> Portable:
     from rewind.store.cassette.read import read_cassette_file
 
     return read_cassette_file(Path(path))
+
+
+class PortableReader:
+    """The same as a reader of the store's sessions, from memory."""
+
+    def __init__(self, portable: Portable) -> None:
+        self._portable = portable
+
+    def __enter__(self) -> "PortableReader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is open."""
+
+    def make_ready(self) -> None:
+        """All is in memory."""
+
+    def recording(self) -> Recording:
+        return self._portable.recording
+
+    def blob(self, blob: BlobId) -> bytes:
+        if blob == NO_BYTES:
+            return b""
+        try:
+            return self._portable.blobs[blob]
+        except KeyError:
+            raise BadCassette(f"The file does not hold the bytes {blob}.") from None
+
+    def output(self, stream: Stream) -> bytes | None:
+        name = getattr(self._portable.session.end, stream, None)
+        return None if name is None else self.blob(name)

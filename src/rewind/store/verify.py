@@ -9,8 +9,8 @@ from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
 from rewind.store.journal.reader import FolderReader, load_journal
 from rewind.store.journal.records import Journal
-from rewind.store.pack.frames import Role
-from rewind.store.pack.pack import Index, PackReader
+from rewind.store.pack.bodies import Index, PackReader
+from rewind.store.pack.frames import FrameRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
 def _unnamed(index: Index, journal: Journal) -> Iterator[tuple[str, str]]:
     """Bytes are written before the line that names them, so a kill may leave one body unnamed, the last; not more."""
     owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
-    named = {Role.REQUEST: journal.requests.keys(), Role.RESPONSE: journal.answers.keys()}
+    named = {FrameRole.REQUEST: journal.requests.keys(), FrameRole.RESPONSE: journal.answers.keys()}
     orphans = [
         (role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]
     ]

@@ -16,7 +16,7 @@ from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
 from rewind.reading.bisect import CodeComparison, GroupBisection, PairBisection
 from rewind.reading.compare import SessionDiff
-from rewind.store.journal.first_seen import Seen, Use
+from rewind.store.journal.first_seen import FieldUse, FirstSeen
 from rewind.store.journal.totals import Totals
 from rewind.text import moment
 from rewind.views.session import session as session_view
@@ -209,7 +209,7 @@ def _move(run: ComparedRun, move: Move) -> dict[str, Any]:
     }
 
 
-def _cause(one: Finding, cause: Cause, seen: Seen | None) -> dict[str, Any]:
+def _cause(one: Finding, cause: Cause, seen: FirstSeen | None) -> dict[str, Any]:
     return {
         "kind": slug(cause.kind),
         "title": cause_title(cause),
@@ -221,7 +221,7 @@ def _cause(one: Finding, cause: Cause, seen: Seen | None) -> dict[str, Any]:
     }
 
 
-def _seen(seen: Seen) -> dict[str, Any]:
+def _seen(seen: FirstSeen) -> dict[str, Any]:
     return _use(seen) | {
         "last_without": None if seen.last_without is None else _use(seen.last_without),
         "sessions_before": seen.before,
@@ -230,7 +230,7 @@ def _seen(seen: Seen) -> dict[str, Any]:
     }
 
 
-def _use(use: Use) -> dict[str, Any]:
+def _use(use: FieldUse) -> dict[str, Any]:
     return {
         "session": use.session.id,
         "name": use.session.start.name,

@@ -13,7 +13,7 @@ from rewind.model.ids import SessionId
 from rewind.model.session import Portable
 from rewind.model.step import Ending
 from rewind.reading.adopt import Origin, adopted
-from rewind.store.portable import PortableReader
+from rewind.store.session_files import PortableReader
 from support.exchanges import answer_with, request_of
 
 BYTES = bytes(range(256))

@@ -17,11 +17,11 @@ from rewind.model.ids import MatchKey
 from rewind.model.session import Recording, Session, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepOutcome, StepResponse, step_outcome
 from rewind.runs.fork.result import best_answer
-from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.database import Catalog
 from rewind.store.catalog.fill import outcome_sql
 from rewind.store.journal.totals import totals_of
 from rewind.store.journal.writer import SessionWriter
-from unit.store.making import request, response, start
+from unit.store.making import request, response, sql, start
 
 ENDINGS = (None, *Ending)
 STATUSES = (None, 101, 200, 204, 302, 399, 400, 404, 429, 500, 529)
@@ -144,7 +144,7 @@ def test_the_catalog_agrees_on_every_step(tmp_path: Path) -> None:
         expected[index + 1] = (StepOutcome.ANSWERED, one.outcome.failed and one.response is not None)
     writer.close()
     assert writer.broken is None
-    found = Catalog(tmp_path).sql("SELECT step, outcome, retry FROM steps")
+    found = sql(Catalog(tmp_path), "SELECT step, outcome, retry FROM steps")
     assert {index: (StepOutcome(outcome), retry) for index, outcome, retry in found} == expected
 
 
@@ -177,6 +177,6 @@ def test_the_catalog_and_the_outline_find_the_same_retries(
             writer.response(index, answered, b"")
         steps.append(Step(request=asked, response=answered))
     writer.close()
-    found = Catalog(home).sql("SELECT step FROM steps WHERE retry ORDER BY step")
+    found = sql(Catalog(home), "SELECT step FROM steps WHERE retry ORDER BY step")
     assert [index for (index,) in found] == sorted(retries(steps))
     assert totals_of(recording(*steps)).retries == len(found)

@@ -10,7 +10,7 @@ from rewind.model.ids import SessionId
 from rewind.model.session import Portable
 from rewind.model.step import Ending, StepKind
 from rewind.reading.adopt import UNDATED, Origin, adopted
-from rewind.store.portable import PortableReader
+from rewind.store.session_files import PortableReader
 from rewind.wire.encoding import decode
 from support.exchanges import answer_with, request_of, stream_of
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Session, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.store.catalog.database import Catalog
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 
@@ -160,3 +162,8 @@ def record(home: Path, exchanges: list[tuple[bytes, bytes]], *, end: bool = True
         writer.close()
     assert writer.broken is None
     return next(found for found in Library(home).sessions() if found.folder == writer.folder.name)
+
+
+def sql(catalog: Catalog, query: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """What the catalog answers; nothing where there is no store."""
+    return catalog.asked(lambda db: db.execute(query, list(params)).fetchall(), nothing=[])

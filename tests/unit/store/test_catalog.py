@@ -15,15 +15,15 @@ from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
 from rewind.store.catalog import fill as catalog_filling
-from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.database import Catalog
 from rewind.store.journal.writer import SessionWriter
-from unit.store.making import PerToken, record, request, response, start
+from unit.store.making import PerToken, record, request, response, sql, start
 
 EXCHANGES = [(b"asked", b"answered"), (b"asked more", b"answered more")]
 AT_ONCE = """
 import sys
 from pathlib import Path
-from rewind.store.catalog.catalog import Catalog
+from rewind.store.catalog.database import Catalog
 for _ in range(3):
     state = Catalog(Path(sys.argv[1])).catch_up()
 print(state.sessions, state.steps)
@@ -33,7 +33,6 @@ print(state.sessions, state.steps)
 def test_an_absent_store_has_an_empty_catalog(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "nowhere")
     assert catalog.catch_up().sessions == 0
-    assert catalog.sql("SELECT count(*) FROM steps") == [(0,)]
     assert catalog.asked(lambda db: "something", nothing="nothing") == "nothing"
     assert not (tmp_path / "nowhere").exists()
 
@@ -44,12 +43,13 @@ def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
     catalog = Catalog(home)
     state = catalog.catch_up()
     assert (state.sessions, state.steps, state.rebuilt) == (1, 2, True)
-    assert catalog.sql("SELECT id, name, program, exit_code, tags, replay_of FROM sessions") == [
+    assert sql(catalog, "SELECT id, name, program, exit_code, tags, replay_of FROM sessions") == [
         ("7f3a2b9c", "support", "python agent.py", 0, {"env": "prod"}, None)
     ]
-    rows = catalog.sql(
+    rows = sql(
+        catalog,
         "SELECT step, type, model, host, status, tokens_in, ms, first_ms, ending, CAST(day AS VARCHAR) "
-        "FROM steps ORDER BY step"
+        "FROM steps ORDER BY step",
     )
     assert rows[1] == (
         2,
@@ -63,7 +63,7 @@ def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
         "complete",
         "2026-11-15",
     )
-    assert catalog.sql("SELECT count(*) FROM steps WHERE model = ?", ["claude-sonnet-4-6"]) == [(2,)]
+    assert sql(catalog, "SELECT count(*) FROM steps WHERE model = ?", ["claude-sonnet-4-6"]) == [(2,)]
     assert stat.S_IMODE((home / "catalog.duckdb").stat().st_mode) == 0o600
     assert sorted(path.name for path in home.iterdir()) == [
         "catalog.duckdb",
@@ -82,7 +82,7 @@ def test_every_kind_of_token_has_a_column(tmp_path: Path) -> None:
     writer.response(1, response(reading=Reading(usage=usage)), b"")
     writer.close()
     columns = 'tokens_in, tokens_out, cache_read, cache_write, reasoning, "usage", tier, thread'
-    assert Catalog(tmp_path).sql(f"SELECT {columns} FROM steps") == [
+    assert sql(Catalog(tmp_path), f"SELECT {columns} FROM steps") == [
         (10, 5, 4, 3, 2, '{"web_searches":1}', "batch", 2)
     ]
 
@@ -93,8 +93,8 @@ def test_catching_up_brings_in_what_is_new_and_forgets_what_is_gone(tmp_path: Pa
     writer = SessionWriter.create(tmp_path, start())
     writer.request(request(1), b"asked")
     catalog.catch_up()
-    assert catalog.sql(
-        "SELECT ending, model FROM steps JOIN sessions USING (nr) WHERE sessions.id = '7f3a2b9c'"
+    assert sql(
+        catalog, "SELECT ending, model FROM steps JOIN sessions USING (nr) WHERE sessions.id = '7f3a2b9c'"
     ) == [(None, "claude-sonnet-4-6")]
     cut = response(ending=Ending.UPSTREAM_CUT, reading=Reading(usage=Usage(output=3)))
     writer.response(1, cut, b"half")
@@ -102,13 +102,13 @@ def test_catching_up_brings_in_what_is_new_and_forgets_what_is_gone(tmp_path: Pa
     (tmp_path / "sessions" / gone.folder).rename(tmp_path / "away")
     state = catalog.catch_up()
     assert (state.sessions, state.steps, state.rebuilt) == (1, 2, False)
-    assert catalog.sql("SELECT step, ending, tokens_out, model FROM steps ORDER BY step") == [
+    assert sql(catalog, "SELECT step, ending, tokens_out, model FROM steps ORDER BY step") == [
         (1, "upstream_cut", 3, "claude-sonnet-4-6"),
         (2, None, None, "claude-sonnet-4-6"),
     ]
     writer.end(ended=5.0, exit_code=7, redactions=0, remarks=())
     before = catalog.catch_up()
-    assert catalog.sql("SELECT exit_code, ended FROM sessions") == [(7, 5.0)]
+    assert sql(catalog, "SELECT exit_code, ended FROM sessions") == [(7, 5.0)]
     assert catalog.catch_up() == before
 
 
@@ -141,7 +141,7 @@ def test_many_sessions_come_in_batches(tmp_path: Path, monkeypatch: pytest.Monke
     counted = (
         "SELECT id, count(step), count(cost) FROM sessions LEFT JOIN steps USING (nr) GROUP BY id ORDER BY id"
     )
-    assert catalog.sql(counted) == [(f"{nth:08x}", nth % 3, nth % 3) for nth in range(7)]
+    assert sql(catalog, counted) == [(f"{nth:08x}", nth % 3, nth % 3) for nth in range(7)]
 
 
 def test_two_sessions_of_one_id_keep_their_steps_apart(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_two_sessions_of_one_id_keep_their_steps_apart(tmp_path: Path) -> None:
     shutil.copytree(folder, folder.with_name("20261116T000000.000Z-00000000"))  # its lines say another id
     catalog = Catalog(tmp_path)
     assert catalog.catch_up().steps == 6
-    assert catalog.sql("SELECT count(*), sum(tokens_in) FROM steps GROUP BY nr") == [(2, 2400)] * 3
+    assert sql(catalog, "SELECT count(*), sum(tokens_in) FROM steps GROUP BY nr") == [(2, 2400)] * 3
 
 
 @pytest.mark.parametrize("harm", ["garbage", "emptied", "flipped", "older", "foreign"])
@@ -176,7 +176,7 @@ def test_at_any_doubt_it_is_built_again(tmp_path: Path, harm: str) -> None:
             path.unlink()
             with duckdb.connect(str(path)) as db:
                 db.execute("CREATE TABLE sessions (x INTEGER)")
-    assert catalog.sql("SELECT count(*) FROM steps") == [(2,)]
+    assert sql(catalog, "SELECT count(*) FROM steps") == [(2,)]
     state = catalog.catch_up()
     assert (state.sessions, state.steps) == (1, 2)
 
@@ -213,11 +213,11 @@ def test_no_recorded_text_makes_it_fail(tmp_path: Path, half: str) -> None:
     writer.end(ended=float("nan"), exit_code=0, redactions=0, remarks=())
     catalog = Catalog(tmp_path, prices=PerToken())
     assert catalog.catch_up().steps == 2
-    assert catalog.sql("SELECT tokens_in, tokens_out, ms, outcome FROM steps ORDER BY step") == [
+    assert sql(catalog, "SELECT tokens_in, tokens_out, ms, outcome FROM steps ORDER BY step") == [
         (None, -5, None, "error"),
         (None, None, None, "unanswered"),
     ]
-    assert catalog.sql("SELECT exit_code, ended FROM sessions") == [(0, None)]
+    assert sql(catalog, "SELECT exit_code, ended FROM sessions") == [(0, None)]
 
 
 def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
     )
     state = Catalog(tmp_path).catch_up()
     assert (state.sessions, state.steps) == (1, 1)
-    assert Catalog(tmp_path).sql("SELECT name, exit_code, started FROM sessions") == [
+    assert sql(Catalog(tmp_path), "SELECT name, exit_code, started FROM sessions") == [
         (None, 0, session.start.started)
     ], "the folder's name tells when it began"
 
@@ -239,7 +239,7 @@ def test_a_line_too_long_for_duckdb_is_still_counted(tmp_path: Path) -> None:
     writer.request(request(1, note="x" * 40_000_000), b"")
     writer.response(1, response(), b"")
     writer.close()
-    assert Catalog(tmp_path).sql("SELECT step, tokens_in FROM steps") == [(1, 1200)]
+    assert sql(Catalog(tmp_path), "SELECT step, tokens_in FROM steps") == [(1, 1200)]
 
 
 def test_a_step_that_asks_again_after_a_failure_is_a_retry(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_step_that_asks_again_after_a_failure_is_a_retry(tmp_path: Path) -> No
         writer.response(index, limited, b"")
     writer.request(request(10), b"")
     writer.close()
-    retries = Catalog(tmp_path).sql("SELECT step FROM steps WHERE retry ORDER BY step")
+    retries = sql(Catalog(tmp_path), "SELECT step FROM steps WHERE retry ORDER BY step")
     assert retries == [(2,), (3,), (4,)], "of an answer that never came nobody knows whether it was given up"
 
 
@@ -266,18 +266,18 @@ def test_costs_are_those_of_the_prices_at_hand(tmp_path: Path) -> None:
     record(tmp_path, EXCHANGES)
     costs = "SELECT cost FROM steps ORDER BY step"
     Catalog(tmp_path).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(None,), (None,)]
+    assert sql(Catalog(tmp_path), costs) == [(None,), (None,)]
     Catalog(tmp_path, prices=PerToken(0.5)).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(640.0,), (640.0,)]
+    assert sql(Catalog(tmp_path), costs) == [(640.0,), (640.0,)]
     Catalog(tmp_path).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(640.0,), (640.0,)], "without prices, what is known stays"
+    assert sql(Catalog(tmp_path), costs) == [(640.0,), (640.0,)], "without prices, what is known stays"
     record(tmp_path, EXCHANGES[:1], id="00000002", started=1794774999.0)
     Catalog(tmp_path, prices=PerToken(0.25)).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(320.0,), (320.0,), (320.0,)]
+    assert sql(Catalog(tmp_path), costs) == [(320.0,), (320.0,), (320.0,)]
     Catalog(tmp_path, prices=PerToken(0.25, models=())).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(320.0,)] * 3, "the same prices are not asked again"
+    assert sql(Catalog(tmp_path), costs) == [(320.0,)] * 3, "the same prices are not asked again"
     Catalog(tmp_path, prices=PerToken(0.1, models=())).catch_up()
-    assert Catalog(tmp_path).sql(costs) == [(None,)] * 3, "a price that is gone is unknown"
+    assert sql(Catalog(tmp_path), costs) == [(None,)] * 3, "a price that is gone is unknown"
 
 
 def test_only_calls_that_were_made_cost_something(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_only_calls_that_were_made_cost_something(tmp_path: Path) -> None:
     writer.close()
     catalog = Catalog(tmp_path, prices=PerToken(1.0, models=("the one with a price",)))
     catalog.catch_up()
-    assert catalog.sql("SELECT step, replayed, cost FROM steps ORDER BY step") == [
+    assert sql(catalog, "SELECT step, replayed, cost FROM steps ORDER BY step") == [
         (1, True, 0.0),
         (2, False, None),
         (3, False, 1.0),
@@ -313,6 +313,6 @@ def test_a_question_reaches_nothing_but_the_catalog(tmp_path: Path, query: str) 
     record(tmp_path, EXCHANGES)
     catalog = Catalog(tmp_path)
     catalog.catch_up()
-    with pytest.raises(duckdb.Error):
-        catalog.sql(query)
-    assert catalog.sql("SELECT count(*) FROM steps") == [(2,)]
+    with pytest.raises(EnvironmentProblem):
+        sql(catalog, query)
+    assert sql(catalog, "SELECT count(*) FROM steps") == [(2,)]

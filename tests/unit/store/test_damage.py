@@ -11,8 +11,8 @@ from rewind.model.ids import BlobId
 from rewind.model.session import Session, Status
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
-from rewind.store.pack.frames import Role
-from rewind.store.pack.pack import PackReader
+from rewind.store.pack.bodies import PackReader
+from rewind.store.pack.frames import FrameRole
 from unit.store.making import GrowingAgent, record
 
 STEPS = 12
@@ -99,7 +99,7 @@ def test_damage_is_noticed_and_no_wrong_byte_is_given(
 
 def test_a_flip_in_an_answers_frame_costs_that_answer_only(recorded: Recorded) -> None:
     pack = PackReader(recorded.folder / "pack")
-    answers = [frame for frame in pack.index().frames.values() if frame.header.role is Role.RESPONSE]
+    answers = [frame for frame in pack.index().frames.values() if frame.header.role is FrameRole.RESPONSE]
     pack.close()
     assert len(answers) == STEPS
     for frame in answers[::4]:
@@ -153,4 +153,6 @@ def test_a_pack_can_be_read_without_its_journal(recorded: Recorded) -> None:
     pack = PackReader(recorded.folder / "pack")
     found = {(frame.header.role, frame.header.step) for frame in pack.index().frames.values()}
     pack.close()
-    assert found == {(role, step) for role in (Role.REQUEST, Role.RESPONSE) for step in range(1, STEPS + 1)}
+    assert found == {
+        (role, step) for role in (FrameRole.REQUEST, FrameRole.RESPONSE) for step in range(1, STEPS + 1)
+    }

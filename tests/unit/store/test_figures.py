@@ -10,8 +10,7 @@ from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
 from rewind.pricing.report import By, Day, Group, Report, Saved
-from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.figures import report
+from rewind.store.catalog.database import Catalog, report
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.replays import ServedAgain
 from unit.store.making import PerToken, request, response, start

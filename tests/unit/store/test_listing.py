@@ -7,9 +7,7 @@ import pytest
 
 from rewind.model.outcome import Outcome
 from rewind.model.step import Ending, Reading
-from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.filters import Listed, Wanted
-from rewind.store.catalog.listing import listed
+from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, listed
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from unit.store.making import PerToken, record, request, response, start
@@ -19,7 +17,7 @@ PRICES = PerToken(0.5)
 
 
 def ids(home: Path, limit: int = 0, **wanted: object) -> list[str]:
-    found = listed(Catalog(home, prices=PRICES), home, Wanted(**wanted), limit)  # type: ignore[arg-type]
+    found = listed(Catalog(home, prices=PRICES), home, SessionQuery(**wanted), limit)  # type: ignore[arg-type]
     return [session.id for session, _ in found.rows]
 
 
@@ -85,9 +83,9 @@ def test_folders_that_something_else_has_chosen(home: Path) -> None:
 
 def test_a_limit_says_whether_there_are_more(home: Path) -> None:
     catalog = Catalog(home)
-    assert [session.id[-1] for session, _ in listed(catalog, home, Wanted(), 2).rows] == ["5", "4"]
-    assert listed(catalog, home, Wanted(), 2).more
-    assert not listed(catalog, home, Wanted(), 5).more
+    assert [session.id[-1] for session, _ in listed(catalog, home, SessionQuery(), 2).rows] == ["5", "4"]
+    assert listed(catalog, home, SessionQuery(), 2).more
+    assert not listed(catalog, home, SessionQuery(), 5).more
 
 
 def test_a_session_that_runs_is_known_to_run(tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ def test_a_session_that_runs_is_known_to_run(tmp_path: Path) -> None:
     writer.request(request(1), b"")
     running = frozenset({Outcome.RUNNING})
     assert ids(tmp_path, outcomes=running) == ["7f3a2b9c"]
-    (row,) = listed(Catalog(tmp_path), tmp_path, Wanted(), 0).rows
+    (row,) = listed(Catalog(tmp_path), tmp_path, SessionQuery(), 0).rows
     assert row[1].cut == 0
     writer.close()
     assert ids(tmp_path, outcomes=running) == []
@@ -107,11 +105,11 @@ def test_a_list_from_the_catalog_is_the_list_from_the_journals(home: Path) -> No
     library = Library(home)
     expected = [(session, library.totals(session, PRICES)) for session in library.sessions()]
     assert len(expected) == 6
-    assert listed(Catalog(home, prices=PRICES), home, Wanted(), 0).rows == expected
+    assert listed(Catalog(home, prices=PRICES), home, SessionQuery(), 0).rows == expected
 
 
 def test_no_store_is_an_empty_list(tmp_path: Path) -> None:
-    assert listed(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", Wanted(), 0) == Listed([])
+    assert listed(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", SessionQuery(), 0) == SessionPage([])
 
 
 def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
@@ -121,6 +119,6 @@ def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
     writer.response(1, response(tape=1), b"")
     writer.response(2, response(ending=Ending.CLIENT_CLOSED, head=None, reading=Reading()), b"")
     writer.close()
-    ((session, totals),) = listed(Catalog(tmp_path, prices=PRICES), tmp_path, Wanted(), 0).rows
+    ((session, totals),) = listed(Catalog(tmp_path, prices=PRICES), tmp_path, SessionQuery(), 0).rows
     assert totals == Library(tmp_path).totals(session, PRICES)
     assert (totals.cost, totals.unpriced) == (None, 2)

@@ -10,17 +10,17 @@ import zstandard
 
 from rewind.errors import DamagedStore
 from rewind.store.pack import frames
+from rewind.store.pack.bodies import PackReader, PackWriter, blocks_of, name_of
 from rewind.store.pack.frames import (
     NEW,
     BadFrame,
+    FrameRole,
     Recipe,
-    Role,
     decode_header,
     decode_payload,
     decode_table,
     encode_frame,
 )
-from rewind.store.pack.pack import PackReader, PackWriter, blocks_of, name_of
 
 PACKER = zstandard.ZstdCompressor(level=3)
 CHUNK = b"some text " * 30
@@ -31,7 +31,7 @@ def frame_with_payload(payload: bytes, *, raw_size: int = len(CHUNK)) -> bytes:
     """A frame whose checksums all fit, whatever its payload is."""
     table = struct.pack("<I32sI", 1, NAME, raw_size)
     sizes = (0, 1, len(table), raw_size, len(payload), zlib.crc32(table), zlib.crc32(payload))
-    header = struct.pack("<4sBBHIIIIII", b"RWP1", 1, Role.RESPONSE, *sizes)
+    header = struct.pack("<4sBBHIIIIII", b"RWP1", 1, FrameRole.RESPONSE, *sizes)
     return header + struct.pack("<I", zlib.crc32(header)) + table + payload
 
 
@@ -45,9 +45,9 @@ def unpack(frame: bytes) -> dict[bytes, bytes]:
 def test_a_frame_gives_back_its_chunks() -> None:
     assert unpack(frame_with_payload(PACKER.compress(CHUNK))) == {NAME: CHUNK}
     recipe = Recipe(NAME, 7, ((0, 3), (NEW, 2), (5, 1)), (NAME, b"o" * 32))
-    frame = encode_frame(Role.REQUEST, 4, {NAME: CHUNK}, recipe, PACKER)
+    frame = encode_frame(FrameRole.REQUEST, 4, {NAME: CHUNK}, recipe, PACKER)
     header = decode_header(frame)
-    assert (header.role, header.step, str(header)) == (Role.REQUEST, 4, "request of step 4")
+    assert (header.role, header.step, str(header)) == (FrameRole.REQUEST, 4, "request of step 4")
     assert decode_table(header, frame[36 : 36 + header.table_size]).recipe == recipe
 
 
@@ -90,7 +90,7 @@ def write_pack(path: Path, count: int = 4) -> list[tuple[bytes, bytes]]:
     bodies = [(b"RWP1 asked %d " % n * 50, b"answered RWP1%d" % n) for n in range(1, count + 1)]
     for step, (asked, answered) in enumerate(bodies, 1):
         pack.add_request(step, asked)
-        pack.add_whole(Role.RESPONSE, step, blocks_of(answered))
+        pack.add_whole(FrameRole.RESPONSE, step, blocks_of(answered))
     pack.close()
     return bodies
 
@@ -144,7 +144,7 @@ def test_an_answer_never_leans_on_other_bytes(tmp_path: Path) -> None:
     pack = PackWriter(tmp_path / "pack")
     pack.add_request(1, b"the same")
     for step in (1, 2):
-        pack.add_whole(Role.RESPONSE, step, blocks_of(b"the same"))
+        pack.add_whole(FrameRole.RESPONSE, step, blocks_of(b"the same"))
     pack.close()
     data = bytearray((tmp_path / "pack").read_bytes())
     reader = PackReader(tmp_path / "pack")
@@ -170,7 +170,7 @@ def test_recipes_that_double_each_other_are_stopped(tmp_path: Path) -> None:
         spans = ((NEW, 2),) if base is None else ((0, 2**n), (0, 2**n))
         recipe = Recipe(bytes([n]) * 32, base, spans, (NAME, NAME) if base is None else ())
         base = len(data)
-        data += encode_frame(Role.REQUEST, n, {NAME: CHUNK} if not data else {}, recipe, PACKER)
+        data += encode_frame(FrameRole.REQUEST, n, {NAME: CHUNK} if not data else {}, recipe, PACKER)
     (tmp_path / "pack").write_bytes(data)
     reader = PackReader(tmp_path / "pack")
     with pytest.raises(DamagedStore, match="makes no sense"):

@@ -13,8 +13,8 @@ from rewind.model.step import Ending, StepResponse
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.search import fill as search_filling
 from rewind.store.search import index as search_index
-from rewind.store.search.index import Hit, IndexState, Query, SearchIndex
-from rewind.store.search.rows import LONGEST
+from rewind.store.search.fill import LONGEST
+from rewind.store.search.index import IndexState, Query, SearchHit, SearchIndex
 from unit.store.making import request, start
 
 JSON = ResponseHead(status=200, reason="OK", headers=(("content-type", "application/json"),))
@@ -51,12 +51,12 @@ def found(home: Path, *texts: str, **more: Any) -> list[tuple[str, int, str]]:
     return [(hit.session, hit.step, hit.kind) for hit in hits]
 
 
-def snippet(home: Path, *texts: str, **more: Any) -> Hit:
+def snippet(home: Path, *texts: str, **more: Any) -> SearchHit:
     (hit,) = SearchIndex(home).search(Query(texts=texts, **more)).hits
     return hit
 
 
-def marked(hit: Hit) -> list[str]:
+def marked(hit: SearchHit) -> list[str]:
     return [hit.snippet[begin:end] for begin, end in hit.marks]
 
 

@@ -8,16 +8,14 @@ import pytest
 
 from rewind.model.session import Status
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.catalog import Catalog
-from rewind.store.catalog.filters import Wanted
-from rewind.store.catalog.listing import listed
+from rewind.store.catalog.database import Catalog, SessionQuery, listed
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.search.index import Query, SearchIndex
 from rewind.store.verify import verify_session
-from unit.store.making import PerToken, request, response, start
+from unit.store.making import PerToken, request, response, sql, start
 
 FOUND = Surroundings(
     commit="0123456789abcdef0123456789abcdef01234567",
@@ -80,8 +78,8 @@ def test_whoever_counts_lists_searches_or_verifies_passes_over_it(tmp_path: Path
                 found,
                 library.totals(found),
                 library.totals(found, PerToken()),
-                listed(catalog, home, Wanted(), 0).rows,
-                catalog.sql("SELECT * FROM steps ORDER BY step"),
+                listed(catalog, home, SessionQuery(), 0).rows,
+                sql(catalog, "SELECT * FROM steps ORDER BY step"),
                 [(hit.step, hit.kind) for hit in index.search(Query(texts=("a question",))).hits],
             )
         )

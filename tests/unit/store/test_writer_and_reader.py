@@ -15,7 +15,7 @@ from rewind.model.step import NO_BYTES, Ending
 from rewind.store.journal.totals import Totals
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.pack.pack import BLOCK
+from rewind.store.pack.bodies import BLOCK
 from unit.store.making import ANSWER_HEAD, GrowingAgent, record, request, response, start
 
 

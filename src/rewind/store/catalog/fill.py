@@ -9,26 +9,39 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
-from rewind.pricing.spending import Pricing
-from rewind.store.catalog.costs import COSTS, PRICEABLE, cost_lines
+from rewind.model.usage import Usage
+from rewind.pricing.spending import Pricing, cost_of_call
 from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Columns, Row, as_sql_path
-from rewind.store.files import make_private_folder, open_private
+from rewind.store.files import Progress, make_private_folder, open_private
 from rewind.store.folders import journal_size, session_folders
+from rewind.store.journal.records import whole_counts
 
 _BATCH = 32 * 1024 * 1024
 """Bytes of journals that are brought in at once."""
 _SESSIONS_AT_ONCE = 1000
 
-Progress = Callable[[int, int], None]
-"""Told how many sessions are read, of how many."""
+_COSTS = {"nr": "INTEGER", "step": "BIGINT", "cost": "DOUBLE"}
+"""The columns of the lines."""
+_PRICEABLE = """
+    SELECT coalesce(host, '') AS host, coalesce(target, '/') AS target, coalesce(provider, '') AS provider,
+        asked, model, coalesce(tier, '') AS tier,
+        list(nr), list(step), list(coalesce(ts, 0.0)),
+        list(tokens_in), list(tokens_out), list(cache_read), list(cache_write), list(reasoning), list("usage")
+    FROM steps
+    WHERE type = 'llm_call' AND NOT replayed
+        AND (tokens_in IS NOT NULL OR tokens_out IS NOT NULL OR "usage" IS NOT NULL)
+        AND {chosen}
+    GROUP BY ALL
+"""
+"""The steps that may have cost something, those together that have the same price list."""
 
 
 class FingerprintedPricing(Pricing, Protocol):
@@ -63,10 +76,10 @@ def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Pro
         with _new_file(costs) as file:
             if prices is not None and stale:
                 for calls in _to_price_again(db, prices.fingerprint):
-                    file.writelines(cost_lines(prices, calls))
+                    file.writelines(_cost_lines(prices, calls))
             for calls in _brought_in(db, _copied(db, home, scratch, fresh, progress)):
                 if prices is not None:
-                    file.writelines(cost_lines(prices, calls))
+                    file.writelines(_cost_lines(prices, calls))
         if prices is not None:
             _set_costs(db, costs, prices.fingerprint)
         db.execute("COMMIT")
@@ -112,7 +125,7 @@ def _copied(db: Any, home: Path, scratch: Path, folders: list[str], progress: Pr
 
 
 def _brought_in(db: Any, batches: Iterator[_Batch]) -> Iterator[list[Row]]:
-    """The calls of each batch that may have a price, as :data:`PRICEABLE` has them."""
+    """The calls of each batch that may have a price, as :data:`_PRICEABLE` has them."""
     from concurrent.futures import Future, ThreadPoolExecutor  # lazily: mostly there is nothing new
 
     with ThreadPoolExecutor(max_workers=1) as aside:
@@ -221,18 +234,59 @@ def _to_price_again(db: Any, fingerprint: str) -> Iterator[list[Row]]:
 
 
 def _calls(db: Any, chosen: str, values: list[object]) -> list[Row]:
-    calls: list[Row] = db.execute(PRICEABLE.format(chosen=chosen), values).fetchall()
+    calls: list[Row] = db.execute(_PRICEABLE.format(chosen=chosen), values).fetchall()
     return calls
 
 
 def _set_costs(db: Any, costs: Path, fingerprint: str) -> None:
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COSTS.items())
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COSTS.items())
     db.execute(
         "UPDATE steps SET cost = told.cost FROM "  # noqa: S608
         f"read_csv('{as_sql_path(costs)}', header = false, auto_detect = false, columns = {{{columns}}}) AS told "
         "WHERE steps.nr = told.nr AND steps.step = told.step"
     )
     db.execute("UPDATE sessions SET prices = $1 WHERE prices IS DISTINCT FROM $1", [fingerprint])
+
+
+class _Refilled:
+    """A usage that is filled anew for each call: to make so many values would take as long as to price them."""
+
+    __slots__ = ("cache_read", "cache_write", "input", "more", "output", "reasoning", "tier")
+
+
+def _cost_lines(prices: Pricing, groups: Iterable[Row]) -> Iterator[bytes]:
+    """``nr,step,cost`` for each call that has a price: by the model that answered, or else by the one asked for."""
+    told: Any = _Refilled()
+    usage: Usage = told
+    for host, target, provider, asked, model, told.tier, *columns in groups:
+        lines = []
+        models = (model,) if asked is None else (model, asked)
+        for (
+            nr,
+            step,
+            ts,
+            told.input,
+            told.output,
+            told.cache_read,
+            told.cache_write,
+            told.reasoning,
+            more,
+        ) in zip(*columns, strict=True):
+            told.more = _counts(more) if more else {}
+            cost = cost_of_call(
+                prices, models, host=host, target=target, provider=provider, usage=usage, ts=ts
+            )
+            if cost is not None:
+                lines.append(f"{nr},{step},{cost!r}\n")
+        yield "".join(lines).encode()
+
+
+def _counts(text: str) -> dict[str, int]:
+    """The rarer kinds of tokens, from their JSON."""
+    try:
+        return whole_counts(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _reading(path: Path, columns: Columns) -> str:

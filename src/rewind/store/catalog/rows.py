@@ -17,78 +17,32 @@ from rewind.store.files import open_to_read, read_at
 from rewind.store.journal.lines import Fields, is_sound, trimmed, unseal_good
 from rewind.store.journal.reader import end_in, start_in
 
-SESSION = {
-    "nr": "INTEGER",  # names the session in the table of steps; another one each time it is read
-    "folder": "VARCHAR",
-    "id": "VARCHAR",
-    "name": "VARCHAR",
-    "started": "DOUBLE",
-    "program": "VARCHAR",
-    "tags": "MAP(VARCHAR, VARCHAR)",
-    "replay_of": "VARCHAR",
-    "ended": "DOUBLE",
-    "exit_code": "BIGINT",
-    "broken": "BOOLEAN",
-    "first": "VARCHAR",  # the journal's first line and its end line, as they stand there
-    "last": "VARCHAR",
-    "size": "BIGINT",
-    "prices": "VARCHAR",  # by whose fingerprint the costs of its steps are
-}
-STEP = {
-    "nr": "INTEGER",
-    "step": "BIGINT",
-    "ts": "DOUBLE",
-    "day": "DATE",
-    "type": "VARCHAR",
-    "provider": "VARCHAR",
-    "host": "VARCHAR",
-    "target": "VARCHAR",
-    "asked": "VARCHAR",  # the model that was asked for, where the answer names another one
-    "model": "VARCHAR",
-    "thread": "BIGINT",
-    "status": "BIGINT",
-    "ending": "VARCHAR",
-    "error": "VARCHAR",
-    "ms": "DOUBLE",
-    "first_ms": "DOUBLE",
-    "tokens_in": "BIGINT",
-    "tokens_out": "BIGINT",
-    "cache_read": "BIGINT",
-    "cache_write": "BIGINT",
-    "reasoning": "BIGINT",
-    "tier": "VARCHAR",
-    "usage": "VARCHAR",
-    "replayed": "BOOLEAN",
-    "outcome": "VARCHAR",  # a StepOutcome
-    "retry": "BOOLEAN",
-    "cost": "DOUBLE",
-}
-LINE = {
-    "kind": "VARCHAR",
-    "ts": "DOUBLE",
-    "run": "VARCHAR",
-    "step": "BIGINT",
-    "type": "VARCHAR",
-    "provider": "VARCHAR",
-    "model": "VARCHAR",
-    "host": "VARCHAR",
-    "target": "VARCHAR",
-    "key": "VARCHAR",
-    "thread": "BIGINT",
-    "status": "BIGINT",
-    "tokens_in": "BIGINT",
-    "tokens_out": "BIGINT",
-    "cache_read": "BIGINT",
-    "cache_write": "BIGINT",
-    "reasoning": "BIGINT",
-    "tier": "VARCHAR",
-    "usage": "VARCHAR",
-    "ms": "DOUBLE",
-    "first_ms": "DOUBLE",
-    "ending": "VARCHAR",
-    "error": "VARCHAR",
-    "tape": "BIGINT",
-}
+TOKENS = ("tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning")
+
+
+def _columns(**by_type: str) -> dict[str, str]:
+    return {name: sql for sql, names in by_type.items() for name in names.split()}
+
+
+_OF_BOTH = _columns(
+    VARCHAR="type provider host target model ending error tier usage",
+    BIGINT="step thread status " + " ".join(TOKENS),
+    DOUBLE="ts ms first_ms",
+)
+SESSION = _columns(
+    INTEGER="nr",
+    VARCHAR="folder id name program replay_of first last prices",
+    DOUBLE="started ended",
+    BIGINT="exit_code size",
+    BOOLEAN="broken probe",
+) | {"tags": "MAP(VARCHAR, VARCHAR)"}
+"""``nr`` names the session in the table of steps, by another number each time it is read. ``first`` and ``last`` are
+the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by."""
+STEP = _OF_BOTH | _columns(
+    INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost"
+)
+"""``asked`` is the model that was asked for, where the answer names another one; ``outcome`` a StepOutcome."""
+LINE = _OF_BOTH | _columns(VARCHAR="kind run key", BIGINT="tape")
 """What is read of a line, and as what."""
 
 _LONGEST_LINE = 4 * 1024 * 1024
@@ -155,6 +109,7 @@ def _session_row(folder: str, first: bytes, last: bytes) -> Fields:
         "started": start.started,
         "program": program_of(start.command),
         "replay_of": start.replay_of,
+        "probe": start.forked_from is not None and start.forked_from.probe,
         "first": first.decode(errors="replace"),
     }
     if end is not None:

@@ -3,7 +3,7 @@
 Journals are searched as bytes, oldest first; a line is read and its checksum looked at only where the value stands.
 What Rewind itself did (replays, forks) is no evidence of when something changed in the world, and is left out.
 
-    first_seen(home, Mark(part=Part.SYSTEM, value=bad.system), old=good.system, until=bad_session)
+    first_seen(home, Mark(field=MarkedField.SYSTEM, value=bad.system), old=good.system, until=bad_session)
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from rewind.conversation.sketch import NOTHING, Sketch, read_sketch
 from rewind.model.session import Session, SessionStart
 from rewind.model.surroundings import Surroundings
-from rewind.store.files import read_file
+from rewind.store.files import Progress, read_file
 from rewind.store.folders import folder_time, session_folders
 from rewind.store.journal.lines import BadLine, unseal
 from rewind.store.journal.reader import peek, start_in
@@ -32,11 +32,8 @@ _SURROUNDINGS = b'{"kind":"surroundings"'
 _REQUEST = (b'{"kind":"request"',)
 _ANSWER = (b'{"kind":"step"', b'{"kind":"cut"')
 
-Progress = Callable[[int, int], None]
-"""Told how many sessions are looked through, of how many."""
 
-
-class Part(StrEnum):
+class MarkedField(StrEnum):
     """What of a call has the value."""
 
     SYSTEM = "system"
@@ -52,7 +49,7 @@ class Part(StrEnum):
 class Mark:
     """A value that can be looked for."""
 
-    part: Part
+    field: MarkedField
     value: str
     """Of system, tools and settings the digest in the call's sketch (``-`` for none), of models the name."""
     asked: str | None = None
@@ -60,7 +57,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class FieldUse:
     """A call that had a value."""
 
     session: Session
@@ -72,10 +69,10 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen(Use):
+class FirstSeen(FieldUse):
     """The first call of all that had the new value."""
 
-    last_without: Use | None
+    last_without: FieldUse | None
     """The last call with the old value before it, in the session that began last of those that had one."""
     before: int
     """Sessions that had the old value before it."""
@@ -99,7 +96,7 @@ def first_seen(
     until: Session | None = None,
     among: Callable[[SessionStart], bool] = lambda _start: True,
     progress: Progress = lambda _done, _total: None,
-) -> Seen | None:
+) -> FirstSeen | None:
     """Which session first had the value; ``None`` if none is known to have had it.
 
     ``old`` is the value that was there before, of the same part. Sessions that began after ``until`` are not looked
@@ -130,7 +127,7 @@ def first_seen(
     if first is None or use is None:
         return None
     earlier = [hit for hit in formers if hit.ts < first.ts]
-    return Seen(
+    return FirstSeen(
         session=use.session,
         step=use.step,
         ts=use.ts,
@@ -147,8 +144,8 @@ class _Search:
 
     def __init__(self, mark: Mark) -> None:
         self._mark = mark
-        self._kinds = _ANSWER if mark.part is Part.SNAPSHOT else _REQUEST
-        self._sketched = mark.part not in (Part.MODEL, Part.SNAPSHOT)
+        self._kinds = _ANSWER if mark.field is MarkedField.SNAPSHOT else _REQUEST
+        self._sketched = mark.field not in (MarkedField.MODEL, MarkedField.SNAPSHOT)
         self._needle = _needle(mark)
 
     def first(self, data: bytes, folder: str) -> tuple[_Hit | None, bool]:
@@ -196,7 +193,7 @@ class _Search:
         if self._sketched:
             text = fields.get("sketch")
             sketch = read_sketch(text) if isinstance(text, str) else None
-            has = sketch is not None and getattr(sketch, mark.part.value) == mark.value
+            has = sketch is not None and getattr(sketch, mark.field.value) == mark.value
         else:
             has = fields.get("model") == mark.value and (
                 mark.asked is None or _asked_for(data, line.start, step) == mark.asked
@@ -206,18 +203,20 @@ class _Search:
 
 def _needle(mark: Mark) -> bytes | re.Pattern[bytes]:
     """What a line with the mark has, and few others have. Plain bytes are found four times as fast."""
-    if mark.part in (Part.MODEL, Part.SNAPSHOT):
+    if mark.field in (MarkedField.MODEL, MarkedField.SNAPSHOT):
         # Text is written as it is, except in a line with half a surrogate pair.
         forms = {
             json.dumps(mark.value, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)
         }
         either = sorted(b'"model":' + form for form in forms)
         return either[0] if len(either) == 1 else re.compile(b"|".join(map(re.escape, either)))
-    if mark.part is Part.SYSTEM:
+    if mark.field is MarkedField.SYSTEM:
         return _SKETCHED + b"%b:" % mark.value.encode()
     if mark.value != NOTHING:
         return b":%b:" % mark.value.encode()
-    return re.compile(re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.part is Part.TOOLS else 2))
+    return re.compile(
+        re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.field is MarkedField.TOOLS else 2)
+    )
 
 
 def _find(needle: bytes | re.Pattern[bytes], data: bytes, start: int) -> int:
@@ -259,15 +258,15 @@ def _counts(data: bytes, folder: str, among: Callable[[SessionStart], bool]) -> 
     return not by_rewind and among(start)
 
 
-def _use(sessions: Path, hit: _Hit) -> Use | None:
+def _use(sessions: Path, hit: _Hit) -> FieldUse | None:
     found = peek(sessions / hit.folder)
     if found is None:
         return None
     told = _surroundings(_journal(sessions, hit.folder))
-    return Use(session=found[0], step=hit.step, ts=hit.ts, surroundings=told)
+    return FieldUse(session=found[0], step=hit.step, ts=hit.ts, surroundings=told)
 
 
-def _last_use(sessions: Path, hits: list[_Hit], former: _Search, before: float) -> Use | None:
+def _last_use(sessions: Path, hits: list[_Hit], former: _Search, before: float) -> FieldUse | None:
     """In the session that began last, as long as it is still there."""
     for hit in reversed(hits):
         last = former.last(_journal(sessions, hit.folder), hit.folder, before)

@@ -26,7 +26,7 @@ from rewind.store.journal.records import (
 )
 from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
 from rewind.store.journal.writer import Stream
-from rewind.store.pack.pack import PackReader
+from rewind.store.pack.bodies import PackReader
 
 _GLANCE = 8 * 1024
 _LONGEST_LINE = 4 * 1024 * 1024

@@ -24,11 +24,15 @@ from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
 from rewind.store.journal.part import PartFile, read_part
 from rewind.store.journal.totals import AnswerFacts, RequestFacts, TotalsCounter, totals_fields
-from rewind.store.pack.frames import Role
-from rewind.store.pack.pack import BLOCK, PackWriter, blocks_of
+from rewind.store.pack.bodies import BLOCK, PackWriter, blocks_of
+from rewind.store.pack.frames import FrameRole
 
 Stream = Literal["stdin", "stdout", "stderr"]
-STREAMS: dict[Stream, Role] = {"stdin": Role.STDIN, "stdout": Role.STDOUT, "stderr": Role.STDERR}
+STREAMS: dict[Stream, FrameRole] = {
+    "stdin": FrameRole.STDIN,
+    "stdout": FrameRole.STDOUT,
+    "stderr": FrameRole.STDERR,
+}
 
 _CHUNKS_IN_LINE = 16
 
@@ -119,7 +123,7 @@ class SessionWriter:
 
     def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
         times = records.encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
-        blob, size = self._pack.add_whole(Role.RESPONSE, index, blocks_of(body), beside=times)
+        blob, size = self._pack.add_whole(FrameRole.RESPONSE, index, blocks_of(body), beside=times)
         response = replace(response, body=blob, body_size=size)
         line = records.response_fields(index, self._clock.now(), response, blob_id(times) if times else None)
         self._write(line)

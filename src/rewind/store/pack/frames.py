@@ -1,4 +1,4 @@
-"""One frame of a pack: bytes in, bytes out, nothing believed unchecked.
+"""The frames of a pack, with the recipes in them: bytes in, bytes out, nothing believed unchecked.
 
 ::
 
@@ -25,13 +25,19 @@
 Numbers are unsigned and little-endian. A recipe is the list of chunk names of a body, told in spans: a start and a
 count point into the recipe of the base frame; a start of all ones takes the next so many of the new entries. An
 entry counts through the chunks of this frame and then through the older names.
+
+A request differs from the one before in a few places (an id at its front, a cache marker near its end, the new
+messages), so a recipe leans on that of an earlier body: the writing side picks which, the reading side follows it back.
 """
 
 import hashlib
 import struct
 import zlib
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 
 import zstandard
 
@@ -45,14 +51,16 @@ _NO_BASE = 2**64 - 1
 MOST_RAW = 16 * 1024 * 1024
 """No frame unpacks to more: a reader's memory is bounded before it unpacks anything."""
 _MOST_TABLE = 64 * 1024 * 1024
-
+_REMEMBERED = 32
+_ALIKE = 0.9
+_MOST_NAMES = 2**22
 
 Span = tuple[int, int]
 """Where in the base's recipe, and how many names; or ``NEW``, and how many new ones."""
 NEW = 2**32 - 1
 
 
-class Role(IntEnum):
+class FrameRole(IntEnum):
     """Whose bytes a frame holds; with the step number it makes a pack readable without its journal."""
 
     REQUEST = 1
@@ -82,7 +90,7 @@ class Recipe:
 class Header:
     """The fixed first bytes of a frame."""
 
-    role: Role
+    role: FrameRole
     step: int
     has_recipe: bool
     table_size: int
@@ -110,7 +118,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PackFrame:
     """A frame whose header and table are sound; its payload is looked at when needed."""
 
     offset: int
@@ -119,7 +127,11 @@ class Frame:
 
 
 def encode_frame(
-    role: Role, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None, packer: zstandard.ZstdCompressor
+    role: FrameRole,
+    step: int,
+    chunks: dict[bytes, bytes],
+    recipe: Recipe | None,
+    packer: zstandard.ZstdCompressor,
 ) -> bytes:
     """A whole frame. ``chunks`` go by their SHA-256."""
     raw = b"".join(chunks.values())
@@ -170,7 +182,7 @@ def decode_header(data: bytes) -> Header:
     if kind not in (1, 2) or raw > MOST_RAW or table > _MOST_TABLE:
         raise BadFrame("its header makes no sense")
     try:
-        return Header(Role(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
+        return Header(FrameRole(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
     except ValueError as error:
         raise BadFrame(f"its role {role} is unknown") from error
 
@@ -229,3 +241,133 @@ def decode_payload(
         if hashlib.sha256(chunks[name]).digest() != name:
             raise BadFrame("a chunk is not the one its name says")
     return chunks
+
+
+def common_run(one: Sequence[bytes], start: int, other: Sequence[bytes], begin: int) -> int:
+    """How many items are equal from there on. Doubling and halving keep the comparing in C, and linear."""
+    most = min(len(one) - start, len(other) - begin)
+    run, step = 0, 1
+    while run < most:
+        step = min(step, most - run)
+        low, low_other = start + run, begin + run
+        if one[low : low + step] == other[low_other : low_other + step]:
+            run, step = run + step, step * 2
+        elif step == 1:
+            break
+        else:
+            step //= 2
+            most = min(most, run + step * 2)
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A recipe that was written, ready to be leaned on."""
+
+    offset: int
+    names: list[bytes]
+    where: dict[bytes, int]
+
+    def share(self, names: list[bytes]) -> int:
+        return sum(map(self.where.__contains__, names))
+
+
+class Conversations:
+    """The last recipe of each conversation seen lately; a new recipe leans on the one it continues."""
+
+    def __init__(self) -> None:
+        self._recent: deque[_Known] = deque(maxlen=_REMEMBERED)
+
+    def lean(self, body: bytes, names: list[bytes]) -> Recipe:
+        """The recipe of these chunk names, as short as the recent ones allow."""
+        best, most = None, 0
+        for known in reversed(self._recent):
+            share = known.share(names)
+            if share > most:
+                best, most = known, share
+            if share > _ALIKE * len(names):
+                break
+        if best is None:
+            return Recipe(body, None, ((NEW, len(names)),), tuple(names))
+        self._recent.remove(best)
+        if most < _ALIKE * len(best.names):  # not its continuation: that one may still come
+            self._recent.append(best)
+        spans, fresh = _spans(best, names)
+        return Recipe(body, best.offset, tuple(spans), tuple(fresh))
+
+    def remember(self, offset: int, names: list[bytes]) -> None:
+        """The recipe that was written at that offset."""
+        self._recent.append(_Known(offset, names, {name: i for i, name in enumerate(names)}))
+
+
+def _spans(base: _Known, names: list[bytes]) -> tuple[list[Span], list[bytes]]:
+    spans: list[Span] = []
+    fresh: list[bytes] = []
+    i = expected = unsaid = 0
+    while i < len(names):
+        # Glue repeats itself; where it is expected it most likely goes on.
+        here = expected if base.names[expected : expected + 1] == [names[i]] else base.where.get(names[i])
+        if here is None:
+            fresh.append(names[i])
+            i, expected, unsaid = i + 1, expected + 1, unsaid + 1
+            continue
+        if unsaid:
+            spans.append((NEW, unsaid))
+            unsaid = 0
+        run = common_run(base.names, here, names, i)
+        spans.append((here, run))
+        i, expected = i + run, here + run
+    if unsaid:
+        spans.append((NEW, unsaid))
+    return spans, fresh
+
+
+class Expander:
+    """Gives the full list of names back. Raises BadFrame where a base is gone."""
+
+    def __init__(self, frames: Mapping[int, PackFrame]) -> None:
+        self._frames = frames
+        self._lately: OrderedDict[int, list[bytes]] = OrderedDict()
+
+    def names(self, frame: PackFrame) -> list[bytes]:
+        """Down the bases to one that is known or leans on nothing, and up again."""
+        chain = [frame]
+        while chain[-1].offset not in self._lately and (base := self._base(chain[-1])) is not None:
+            chain.append(base)
+        names = self._lately.get(chain[-1].offset, [])
+        for at in reversed(chain):
+            if at.offset not in self._lately:
+                names = _apply(at, names)
+        self._lately[frame.offset] = names
+        self._lately.move_to_end(frame.offset)
+        if len(self._lately) > _REMEMBERED:
+            self._lately.popitem(last=False)
+        return names
+
+    def _base(self, frame: PackFrame) -> PackFrame | None:
+        recipe = _recipe(frame)
+        if recipe.base is None:
+            return None
+        base = self._frames.get(recipe.base)
+        if base is None or base.table.recipe is None or base.offset >= frame.offset:
+            raise BadFrame(f"the recipe at {frame.offset} leans on one at {recipe.base} that is gone")
+        return base
+
+
+def _apply(frame: PackFrame, base: list[bytes]) -> list[bytes]:
+    """The names of this recipe, given those of its base."""
+    recipe = _recipe(frame)
+    names: list[bytes] = []
+    fresh = iter(recipe.fresh)
+    for start, count in recipe.spans:
+        part = list(islice(fresh, count)) if start == NEW else base[start : start + count]
+        names += part
+        # The second bound keeps spans that repeat each other from doubling without end.
+        if len(part) != count or len(names) > _MOST_NAMES:
+            raise BadFrame(f"the recipe at {frame.offset} makes no sense")
+    return names
+
+
+def _recipe(frame: PackFrame) -> Recipe:
+    assert frame.table.recipe is not None, "only frames with a recipe are asked for one"
+    return frame.table.recipe

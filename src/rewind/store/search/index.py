@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rewind.store.derived import Derived, shut_doors
-from rewind.store.search.fill import TABLES, Progress, fill
-from rewind.store.search.rows import fitting
+from rewind.store.files import Progress
+from rewind.store.search.fill import TABLES, fill, fitting
 
 VERSION = 1
 _FIRST_WINDOW = 32 * 1024
@@ -42,7 +42,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """A text in which all was found."""
 
     folder: str
@@ -77,10 +77,10 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The hits, newest session first and its last step first."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     more: bool = False
     """Whether there are older ones beyond the limit."""
     index: IndexState = IndexState()
@@ -98,8 +98,8 @@ class SearchIndex:
         """Bring in what is new and forget what is gone."""
         return self._ask(lambda _db, state: state, IndexState())
 
-    def search(self, query: Query) -> Found:
-        return self._ask(lambda db, state: _search(db, query, state), Found())
+    def search(self, query: Query) -> SearchResult:
+        return self._ask(lambda db, state: _search(db, query, state), SearchResult())
 
     def sessions_with(self, *texts: str) -> set[str]:
         """The folders of the sessions in which ``search`` finds these texts."""
@@ -177,14 +177,14 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
         start = text.find(needle, start + len(needle))
 
 
-def _search(db: Any, query: Query, state: IndexState) -> Found:
+def _search(db: Any, query: Query, state: IndexState) -> SearchResult:
     matching = _Matching(db, query)
-    hits: list[Hit] = []
+    hits: list[SearchHit] = []
     for after, until in _windows(db, query):
         hits += _hits_within(db, matching, after, until, query.limit and query.limit + 1 - len(hits))
         if query.limit and len(hits) > query.limit:
-            return Found(hits=tuple(hits[: query.limit]), more=True, index=state)
-    return Found(hits=tuple(hits), index=state)
+            return SearchResult(hits=tuple(hits[: query.limit]), more=True, index=state)
+    return SearchResult(hits=tuple(hits), index=state)
 
 
 def _windows(db: Any, query: Query) -> Iterator[tuple[float, float]]:
@@ -205,7 +205,7 @@ def _windows(db: Any, query: Query) -> Iterator[tuple[float, float]]:
     yield math.nextafter(sessions[-1][0], -math.inf), until
 
 
-def _hits_within(db: Any, matching: _Matching, after: float, until: float, limit: int) -> Iterator[Hit]:
+def _hits_within(db: Any, matching: _Matching, after: float, until: float, limit: int) -> Iterator[SearchHit]:
     rows = db.execute(
         f"WITH found AS (SELECT *, rowid AS place, greatest({matching.first_place} - {_BEFORE}, 1) AS begin "  # noqa: S608
         f"FROM texts WHERE started > $after AND started <= $until AND {matching.where}), "
@@ -216,7 +216,7 @@ def _hits_within(db: Any, matching: _Matching, after: float, until: float, limit
         {**matching.values, "after": after, "until": until},
     ).fetchall()
     for folder, step, ts, kind, begin, length, snippet, folded in rows:
-        yield Hit(
+        yield SearchHit(
             folder=folder,
             step=step,
             ts=ts,

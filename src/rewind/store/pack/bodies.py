@@ -19,8 +19,7 @@ from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
 from rewind.store.files import GrowingFile, open_to_read, read_at
 from rewind.store.pack import frames
-from rewind.store.pack.frames import NEW, BadFrame, Frame, Recipe, Role
-from rewind.store.pack.recipes import Conversations, Expander
+from rewind.store.pack.frames import NEW, BadFrame, Conversations, Expander, FrameRole, PackFrame, Recipe
 from rewind.wire.chunks import LARGEST, cut_body
 
 BLOCK = 4 * LARGEST
@@ -70,7 +69,7 @@ class PackWriter:
             name = self._chunks.get(digest, digest)
             if name is digest and digest not in fresh:
                 if size + len(piece) > BLOCK:
-                    self._append(Role.REQUEST, step, fresh, None)
+                    self._append(FrameRole.REQUEST, step, fresh, None)
                     self._chunks.update((known, known) for known in fresh)
                     fresh, size = {}, 0
                 fresh[digest] = piece
@@ -79,13 +78,13 @@ class PackWriter:
         if len(pieces) == 1 and not fresh:
             return
         recipe = self._conversations.lean(body, names) if len(pieces) > 1 else None
-        offset = self._append(Role.REQUEST, step, fresh, recipe)
+        offset = self._append(FrameRole.REQUEST, step, fresh, recipe)
         self._chunks.update((known, known) for known in fresh)
         if recipe is not None:
             self._conversations.remember(offset, [self._chunks[name] for name in names])
 
     def add_whole(
-        self, role: Role, step: int, blocks: Iterable[bytes], *, beside: bytes = b""
+        self, role: FrameRole, step: int, blocks: Iterable[bytes], *, beside: bytes = b""
     ) -> tuple[BlobId, int]:
         """Store bytes that lean on nothing, in frames of their own, with a few more bytes ``beside`` the last.
 
@@ -108,7 +107,7 @@ class PackWriter:
             self._append(role, step, waiting, recipe)
         return name_of(whole.digest()), size
 
-    def _append(self, role: Role, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None) -> int:
+    def _append(self, role: FrameRole, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None) -> int:
         offset = self._file.size
         self._file.append(frames.encode_frame(role, step, chunks, recipe, self._packer))
         return offset
@@ -124,15 +123,15 @@ def blocks_of(data: bytes) -> Iterator[bytes]:
 class Index:
     """What a scan of the pack found."""
 
-    frames: dict[int, Frame] = field(default_factory=dict)
-    chunks: dict[bytes, list[Frame]] = field(default_factory=dict)
-    recipes: dict[bytes, list[Frame]] = field(default_factory=dict)
+    frames: dict[int, PackFrame] = field(default_factory=dict)
+    chunks: dict[bytes, list[PackFrame]] = field(default_factory=dict)
+    recipes: dict[bytes, list[PackFrame]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     scanned: int = 0
     torn: bool = False
     """An unfinished frame stands at the end."""
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: PackFrame) -> None:
         self.frames[frame.offset] = frame
         for name in frame.table.names:
             self.chunks.setdefault(name, []).append(frame)
@@ -189,7 +188,7 @@ class PackReader:
             if len(table) < header.table_size:
                 table = read_at(self._fd, header.table_size, offset + start)
             try:
-                index.add(Frame(offset, header, frames.decode_table(header, table)))
+                index.add(PackFrame(offset, header, frames.decode_table(header, table)))
             except BadFrame as why:
                 index.damage.append(f"pack frame at {offset} ({header}): {why}")
         return index
@@ -213,12 +212,6 @@ class PackReader:
     def blob(self, blob: BlobId) -> bytes:
         """The bytes of that name."""
         return b"".join(self.blocks(blob))
-
-    def has(self, blob: BlobId) -> bool:
-        """Whether the pack claims to hold it."""
-        name = _digest(blob)
-        index = self._index
-        return name in index.chunks or name in index.recipes or blob == NO_BYTES
 
     def blocks(self, blob: BlobId) -> list[bytes]:
         """The same in pieces. All of them are checked before any is given."""
@@ -257,7 +250,7 @@ class PackReader:
                 problem = _frame_problem(frame, why)
         raise BadFrame(problem)
 
-    def _load(self, frame: Frame) -> dict[bytes, bytes]:
+    def _load(self, frame: PackFrame) -> dict[bytes, bytes]:
         """The chunks of a frame, hashed when they are unpacked."""
         if (chunks := self._cache.get(frame.offset)) is not None:
             self._cache.move_to_end(frame.offset)
@@ -280,7 +273,7 @@ class PackReader:
             start, window = self._window = offset, read_at(self._fd, max(size, _WINDOW), offset)
         return window[offset - start : offset - start + size]
 
-    def check(self, frame: Frame) -> str | None:
+    def check(self, frame: PackFrame) -> str | None:
         """What is wrong with this frame's payload."""
         try:
             self._load(frame)
@@ -299,5 +292,5 @@ def _digest(blob: BlobId) -> bytes:
         raise DamagedStore(f"{blob[:80]!r} is not the name of bytes.") from error
 
 
-def _frame_problem(frame: Frame, why: BadFrame) -> str:
+def _frame_problem(frame: PackFrame, why: BadFrame) -> str:
     return f"pack frame at {frame.offset} ({frame.header}): {why}"
