@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rewind.errors import BadCassette
+from rewind.formats import repair
 from rewind.formats.exchanges import (
     OPCODES,
     ForeignAnswer,
@@ -29,19 +30,7 @@ from rewind.formats.exchanges import (
     sound_moment,
     websocket_log,
 )
-from rewind.formats.repair import (
-    Remarks,
-    Unreadable,
-    charset_of,
-    fitted_request,
-    fitted_response,
-    from_base64,
-    in_charset,
-    read_json,
-    reason_phrase,
-    request_head,
-    sound_headers,
-)
+from rewind.formats.repair import Remarks, Unreadable
 from rewind.model.http import Headers, HttpRequest, HttpResponse, ResponseHead, header
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording
@@ -64,7 +53,7 @@ _Blob = Callable[[BlobId], bytes]
 def read_har(data: bytes) -> ForeignRecording:
     """Raises BadCassette."""
     try:
-        document = read_json(data.decode("utf-8-sig"))
+        document = repair.read_json(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise BadCassette("The file is no HAR: it cannot be read as JSON.") from error
     match document:
@@ -85,11 +74,11 @@ def read_har(data: bytes) -> ForeignRecording:
 
 def _read_entry(entry: _Fields, creator: str, remarks: Remarks) -> ForeignExchange:
     asked, answered = entry["request"], entry["response"]
-    head = request_head(
+    head = repair.request_head(
         str(asked.get("method") or "GET"), str(asked.get("url") or ""), _read_headers(asked, remarks)
     )
     body, note = _request_body(asked, head.headers, creator, remarks)
-    request = fitted_request(HttpRequest(head=head, body=body), remarks)
+    request = repair.fitted_request(HttpRequest(head=head, body=body), remarks)
     return answered_exchange(
         request,
         _read_answer(entry, answered, head.method, creator, remarks),
@@ -111,7 +100,7 @@ def _started(entry: _Fields) -> float | None:
 def _read_headers(half: _Fields, remarks: Remarks) -> Headers:
     given = half.get("headers")
     rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
-    return sound_headers([(row.get("name"), row.get("value")) for row in rows], remarks)
+    return repair.sound_headers([(row.get("name"), row.get("value")) for row in rows], remarks)
 
 
 def _request_body(
@@ -123,7 +112,7 @@ def _request_body(
         case {"encoding": "base64", "text": str(text)}:
             return _unpacked(text), None
         case {"text": str(text)} if text:
-            return in_charset(text, _charset(posted, headers, creator)), None
+            return repair.in_charset(text, _charset(posted, headers, creator)), None
         case {"params": [_, *_] as params}:
             remarks.add("the fields of a form were kept, not its text: it was written anew")
             rows = [row for row in params if isinstance(row, dict)]
@@ -152,7 +141,7 @@ def _read_answer(
         return ForeignAnswer(None, Ending.NO_ANSWER, reason or "the request was blocked or given up")
     if not isinstance(status, int) or isinstance(status, bool) or not 100 <= status <= 999:
         raise Unreadable(f"{str(status)[:40]!r} is no status")
-    phrase = reason_phrase(answered.get("statusText"))
+    phrase = repair.reason_phrase(answered.get("statusText"))
     head = ResponseHead(status=status, reason=phrase, headers=_read_headers(answered, remarks))
     if status == 101:
         messages = entry.get("_webSocketMessages")
@@ -167,7 +156,9 @@ def _read_answer(
     if body is None:
         return ForeignAnswer(reason="the file does not hold the answer's body")
     whole = HttpResponse(head=head, body=body, chunks=())
-    return ForeignAnswer(fitted_response(method, whole, remarks, cut=reason is not None), ending, reason)
+    return ForeignAnswer(
+        repair.fitted_response(method, whole, remarks, cut=reason is not None), ending, reason
+    )
 
 
 def _answer_body(
@@ -180,7 +171,11 @@ def _answer_body(
     length = _number(head.header("content-length"))
     if isinstance(text, str):
         is_base64 = content.get("encoding") == "base64"
-        body = _unpacked(text) if is_base64 else in_charset(text, _charset(content, head.headers, creator))
+        body = (
+            _unpacked(text)
+            if is_base64
+            else repair.in_charset(text, _charset(content, head.headers, creator))
+        )
         if body:
             # Some tools keep only so much of a long answer.
             shortened = length is not None and not head.header("content-encoding") and len(body) < length
@@ -206,18 +201,18 @@ def _read_message(row: _Fields, began: float | None) -> WebSocketMessage:
 def _charset(held: Any, headers: Headers, creator: str) -> str:
     media = held.get("mimeType")
     given = header(headers, "content-type") or (media if isinstance(media, str) else "")
-    return charset_of(given, latin_by_default=creator == "mitmproxy")
+    return repair.charset_of(given, latin_by_default=creator == "mitmproxy")
 
 
 def _unpacked(text: str) -> bytes:
     """base64; or, as Polly.js writes a body that came in pieces, a JSON list of such texts."""
     if not text.startswith("["):
-        return from_base64(text)
+        return repair.from_base64(text)
     try:
-        pieces = [str(piece) for piece in read_json(text)]
+        pieces = [str(piece) for piece in repair.read_json(text)]
     except (ValueError, RecursionError, TypeError) as error:
         raise Unreadable("a body is no base64") from error
-    return b"".join(map(from_base64, pieces))
+    return b"".join(map(repair.from_base64, pieces))
 
 
 def _positive(value: Any) -> float | None:
@@ -340,7 +335,7 @@ def _no_response(why: str) -> _Fields:
 
 
 def _held(body: bytes, media: str) -> _Fields:
-    if charset_of(media) == "utf-8":
+    if repair.charset_of(media) == "utf-8":
         try:
             return {"text": body.decode()}
         except UnicodeDecodeError:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.formats import repair
 from rewind.formats.exchanges import (
     OPCODES,
     ForeignAnswer,
@@ -18,15 +19,7 @@ from rewind.formats.exchanges import (
     sound_moment,
     websocket_log,
 )
-from rewind.formats.repair import (
-    Remarks,
-    UnusableAddress,
-    fitted_request,
-    fitted_response,
-    reason_phrase,
-    request_head,
-    sound_headers,
-)
+from rewind.formats.repair import Remarks, UnusableAddress
 from rewind.model.http import Headers, HttpRequest, HttpResponse, ResponseHead
 from rewind.model.step import Ending
 
@@ -106,14 +99,14 @@ def _exchanges(flows: Iterator[Any], remarks: Remarks) -> Iterator[ForeignExchan
 
 def _exchange(flow: Any, remarks: Remarks) -> ForeignExchange:
     asked, answered = flow.request, flow.response
-    head = request_head(asked.method, asked.url, _headers(asked.headers, remarks))
+    head = repair.request_head(asked.method, asked.url, _headers(asked.headers, remarks))
     body, note = asked.raw_content, None
     if body is None:
         body, note = b"", "the request's body passed by as a stream, and the file does not hold it"
         remarks.add("the body of a request is not in the file: a replay will not recognise it")
     answer = _answer(flow, head.method, remarks)
     return answered_exchange(
-        fitted_request(HttpRequest(head=head, body=body), remarks),
+        repair.fitted_request(HttpRequest(head=head, body=body), remarks),
         answer,
         remarks,
         started=sound_moment(asked.timestamp_start),
@@ -131,7 +124,7 @@ def _answer(flow: Any, method: str, remarks: Remarks) -> ForeignAnswer:
         return ForeignAnswer(None, Ending.NO_ANSWER, reason)
     head = ResponseHead(
         status=answered.status_code,
-        reason=reason_phrase(answered.reason),
+        reason=repair.reason_phrase(answered.reason),
         headers=_headers(answered.headers, remarks),
     )
     if head.status == 101:
@@ -142,7 +135,7 @@ def _answer(flow: Any, method: str, remarks: Remarks) -> ForeignAnswer:
         return ForeignAnswer(reason="it passed by as a stream, and the file does not hold its body")
     trailers = () if answered.trailers is None else _headers(answered.trailers, remarks)
     whole = HttpResponse(head=head, body=answered.raw_content, chunks=(), trailers=trailers)
-    fitting = fitted_response(method, whole, remarks, cut=reason is not None)
+    fitting = repair.fitted_response(method, whole, remarks, cut=reason is not None)
     return ForeignAnswer(fitting, Ending.COMPLETE if reason is None else _cut(reason), reason)
 
 
@@ -189,4 +182,4 @@ def _ms(asked: Any, answered: Any) -> float | None:
 
 
 def _headers(headers: Any, remarks: Remarks) -> Headers:
-    return sound_headers(headers.fields, remarks)
+    return repair.sound_headers(headers.fields, remarks)

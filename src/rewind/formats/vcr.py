@@ -20,18 +20,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.formats import repair
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording, read_entries
-from rewind.formats.repair import (
-    Remarks,
-    Unreadable,
-    fitted_request,
-    fitted_response,
-    from_base64,
-    read_json,
-    reason_phrase,
-    request_head,
-    sound_headers,
-)
+from rewind.formats.repair import Remarks, Unreadable
 from rewind.model.http import Headers, HttpRequest, HttpResponse, ResponseHead, header
 
 DEEPEST = 200
@@ -68,7 +59,7 @@ def _document(data: bytes) -> Any:
     # JSON first: it needs no PyYAML, and is read a hundred times as fast.
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         try:
-            return read_json(data.decode("utf-8-sig"))
+            return repair.read_json(data.decode("utf-8-sig"))
         except (ValueError, RecursionError):
             pass  # YAML may begin with a bracket as well
     return _read_yaml(data)
@@ -91,7 +82,7 @@ def _interactions(document: Any) -> tuple[list[Any], str]:
 def _exchange(interaction: dict[Any, Any], remarks: Remarks) -> ForeignExchange:
     asked, answered = interaction["request"], interaction["response"]
     method = str(asked.get("method") or "GET").upper()
-    head = request_head(method, _uri(asked), _headers(asked.get("headers"), remarks))
+    head = repair.request_head(method, _uri(asked), _headers(asked.get("headers"), remarks))
     request = HttpRequest(head=head, body=_body(asked, remarks))
     status, reason = _status(answered)
     response = HttpResponse(
@@ -105,8 +96,8 @@ def _exchange(interaction: dict[Any, Any], remarks: Remarks) -> ForeignExchange:
             request=request, response=None, ending=None, note="the file does not hold the whole answer"
         )
     return ForeignExchange(
-        request=fitted_request(request, remarks),
-        response=fitted_response(head.method, response, remarks),
+        request=repair.fitted_request(request, remarks),
+        response=repair.fitted_response(head.method, response, remarks),
         started=_moment(interaction.get("recorded_at") or answered.get("recorded_at")),
     )
 
@@ -133,7 +124,7 @@ def _status(answered: dict[Any, Any]) -> tuple[int, str]:
             raise Unreadable("the response has no status")
     if not 100 <= code <= 999:
         raise Unreadable(f"{code} is no status")
-    return code, reason_phrase(reason)
+    return code, repair.reason_phrase(reason)
 
 
 def _headers(given: Any, remarks: Remarks) -> Headers:
@@ -151,7 +142,7 @@ def _headers(given: Any, remarks: Remarks) -> Headers:
             pairs = [_header_line(line) for line in given if isinstance(line, str)]
         case _:
             raise Unreadable("its headers are neither a table nor a list")
-    return sound_headers(pairs, remarks)
+    return repair.sound_headers(pairs, remarks)
 
 
 def _header_line(line: str) -> tuple[str, str]:
@@ -166,7 +157,7 @@ def _body(half: dict[Any, Any], remarks: Remarks) -> bytes:
     body = half.get("body", half.get("content"))
     match body:
         case {"base64_string": str(text)}:
-            return from_base64(text)
+            return repair.from_base64(text)
         case dict() if body.keys() <= {"string", "encoding"}:
             return _bytes(body.get("string"))
         case dict():

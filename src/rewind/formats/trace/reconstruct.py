@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
+from rewind.formats.trace import fields
 from rewind.formats.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
 from rewind.formats.trace.apis.catalogue import APIS, likely_api, recognised, words_of
 from rewind.formats.trace.conversation import (
@@ -20,19 +21,6 @@ from rewind.formats.trace.conversation import (
     TraceConversation,
     TracedTool,
     TraceEvent,
-)
-from rewind.formats.trace.fields import (
-    answer_in,
-    error_in,
-    parameters_in,
-    request_in,
-    settings_in,
-    system_in,
-    tool_result_in,
-    tool_use_in,
-    turns_in,
-    usage_in,
-    user_words_in,
 )
 from rewind.formats.trace.lines import LIMITS, TraceLimits, TraceLine
 
@@ -107,8 +95,8 @@ class Reconstruction:
     def _add_call(self, line: TraceLine) -> None:
         speaker = _speaker(line)
         before = self._settings.get(speaker) or self._settings.get(_parent(speaker), {})
-        request = {**before, **request_in(line.fields)}
-        answer = answer_in(line.fields)
+        request = {**before, **fields.request_in(line.fields)}
+        answer = fields.answer_in(line.fields)
         api, said = recognised(answer) or self._in_any_words(speaker, line, request, answer)
         conversation = self._conversation(speaker, api)
         self._take_request(conversation, request, said)
@@ -119,7 +107,7 @@ class Reconstruction:
             model=conversation.model,
             system=conversation.system,
             tools=tools if isinstance(tools, list) else [],
-            parameters=parameters_in(request),
+            parameters=fields.parameters_in(request),
         )
         self.events.append(
             ModelCall(
@@ -129,8 +117,8 @@ class Reconstruction:
                 turns=conversation.give(),
                 model=conversation.model,
                 said=said,
-                error=error_in(line.fields) if said is None else "",
-                usage=usage_in(line.fields),
+                error=fields.error_in(line.fields) if said is None else "",
+                usage=fields.usage_in(line.fields),
             )
         )
         if said is not None:
@@ -147,7 +135,7 @@ class Reconstruction:
         """An answer that could be of any API is written as the conversation's."""
         latest = self._latest.get(speaker)
         api = likely_api(request) or (latest.api if latest is not None else APIS[_DEFAULT_API])
-        uses = tuple(map(tool_use_in, objects(line.fields.get("tool_calls"))))
+        uses = tuple(map(fields.tool_use_in, objects(line.fields.get("tool_calls"))))
         if answer is None and not uses:
             return api, None
         text = words_of(answer)
@@ -157,9 +145,9 @@ class Reconstruction:
         self, conversation: TraceConversation, request: dict[str, Any], said: Said | None
     ) -> None:
         """What the call says that it was given."""
-        system = system_in(request)
+        system = fields.system_in(request)
         conversation.system = conversation.system if system is None else system
-        given = turns_in(request)
+        given = fields.turns_in(request)
         if given is None:
             return
         if isinstance(given, str):
@@ -202,7 +190,7 @@ class Reconstruction:
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _add_tool_call(self, line: TraceLine) -> None:
-        use = tool_use_in(line.fields)
+        use = fields.tool_use_in(line.fields)
         asked = self._asker(line, use)
         if asked is not None:
             conversation, place = asked
@@ -214,7 +202,7 @@ class Reconstruction:
         self.events.append(run)
 
     def _add_tool_result(self, line: TraceLine) -> None:
-        result = tool_result_in(line.fields)
+        result = fields.tool_result_in(line.fields)
         use = Use(result.id, result.name, None)
         asked = self._asker(line, use)
         if asked is not None:
@@ -265,12 +253,12 @@ class Reconstruction:
         """What the user says, and what is told once for all calls before the first of them."""
         speaker = _speaker(line)
         if (conversation := self._latest.get(speaker)) is not None:
-            conversation.add(conversation.api.user(text) for text in user_words_in(line))
+            conversation.add(conversation.api.user(text) for text in fields.user_words_in(line))
             return
-        request = request_in(line.fields)
-        given = turns_in(request)
+        request = fields.request_in(line.fields)
+        given = fields.turns_in(request)
         settings = self._settings.setdefault(speaker, {})
-        settings.update(settings_in(request))
+        settings.update(fields.settings_in(request))
         most = self.limits.settings
         if len(settings) > most:
             for name in list(settings)[most:]:
@@ -281,7 +269,9 @@ class Reconstruction:
         if isinstance(given, list):
             self._openings[speaker] = list(given)
         else:
-            self._openings.setdefault(speaker, []).extend(user_words_in(line) or ([given] if given else []))
+            self._openings.setdefault(speaker, []).extend(
+                fields.user_words_in(line) or ([given] if given else [])
+            )
 
 
 def _as_turns(given: list[Any], api: Api) -> list[Turn]:
