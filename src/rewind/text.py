@@ -1,5 +1,6 @@
 """Counts, money, moments and spans of time as people read them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 NONE = "-"
@@ -67,3 +68,14 @@ def minute(seconds: float) -> str:
     """``2026-11-15 09:14 UTC``."""
     written = moment(seconds)
     return written[:16].replace("T", " ") + " UTC" if written.endswith("Z") else written
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """``1–3, 5``"""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in found)

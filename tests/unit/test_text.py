@@ -1,6 +1,6 @@
 import pytest
 
-from rewind.text import age, amount, dollars, duration, number, plural
+from rewind.text import age, amount, dollars, duration, moment, number, plural, spans
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,12 @@ def test_money_has_the_digits_that_matter(usd, shown):
 def test_an_unknown_amount_is_not_zero():
     assert (dollars(None), dollars(0, unpriced=2), dollars(0.5, unpriced=2)) == ("—", "—", "$0.500+")
     assert (number(None), number(1204)) == ("-", "1,204")
+
+
+def test_numbers_are_written_as_spans() -> None:
+    assert spans([3, 1, 2, 5, 7, 8]) == "1–3, 5, 7–8"
+    assert spans([]) == ""
+
+
+def test_a_moment_that_no_calendar_has_is_shown_as_it_is():
+    assert moment(1e300) == "1e+300 s"

@@ -12,13 +12,13 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
+from rewind.pricing.spending import Spending
 from rewind.reading.body_text import read_body
 from rewind.reading.sessions import ListedSession
 from rewind.runs.replay import ReplayResult
 from rewind.runs.tally import MissNote
 from rewind.store.journal.totals import Totals
-from rewind.text import moment
-from rewind.views import fork as fork_views
+from rewind.views import runs as run_views
 from rewind.views import session as views
 from rewind.views.body import body, events
 
@@ -205,10 +205,6 @@ def test_any_body_becomes_json_that_parses(data, headers):
     assert len({"json", "text", "base64"} & view.keys()) == 1
 
 
-def test_a_moment_that_no_calendar_has_is_shown_as_it_is():
-    assert moment(1e300) == "1e+300 s"
-
-
 REPLAYED = ReplayResult(
     session_id="7f3a2b9c",
     played=1,
@@ -226,7 +222,8 @@ REPLAYED = ReplayResult(
 
 
 def test_a_replay_tells_its_misses_and_differences():
-    view = fork_views.replay(REPLAYED)
+    view = run_views.replay(REPLAYED, Spending(usd=0.25))
     assert view["schema"] == "rewind/replay@1"
     assert view["misses"] == [{"reason": "never recorded", "report": "the nearest is step 2"}]
     assert (view["output"], view["exit_code"], view["recorded_exit_code"]) == ("different", 1, 0)
+    assert (view["saved_usd"], view["unpriced"], view["stopped"], view["unasked"]) == (0.25, 0, None, None)

@@ -1,9 +1,11 @@
 """Options that several commands share: ``--since``, how providers are reached, how a run is repeated."""
 
+import functools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -90,6 +92,57 @@ def prove_options(function: Command) -> Command:
             help="With --prove: accept a changed request at the same place before the step",
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunFlags:
+    """The options that ``replay`` and ``fork`` share, as they were given."""
+
+    command: tuple[str, ...] | None
+    """In place of the recorded one."""
+    on_miss: Literal["refuse", "live"]
+    allow_drift: bool
+    port: int
+    connect_to: tuple[str, ...]
+    upstream_ca: str | None
+    upstream_proxy: str | None
+    insecure_upstream: bool
+
+
+def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds ``[-- COMMAND…]`` and how the agent is run again, and hands them over as ``flags``, a ``RerunFlags``.
+
+    ``unrecorded`` says which requests ``--on-miss`` is about.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def gathered(*args: Any, **given: Any) -> Any:
+            shared = {field.name: given.pop(field.name) for field in fields(RerunFlags)}
+            shared["command"] = shared["command"] or None
+            return function(*args, flags=RerunFlags(**shared), **given)
+
+        return _with_options(
+            gathered,
+            click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]"),
+            click.option(
+                "--on-miss",
+                type=click.Choice(["refuse", "live"]),
+                default="refuse",
+                help=f"{unrecorded}: refuse it (default), or ask the real provider",
+            ),
+            click.option(
+                "--allow-drift",
+                is_flag=True,
+                help="Accept a changed request at the same place of the same conversation",
+            ),
+            upstream_options,
+            click.option(
+                "--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)"
+            ),
+        )
+
+    return decorate
 
 
 def read_money(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:

@@ -4,6 +4,7 @@ The agent has our standard streams, so the terminal itself is opened. Nothing of
 typed and entered, and whoever kills us leaves it as it was.
 """
 
+import json
 import os
 import select
 import signal
@@ -11,26 +12,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rewind.cli.editor import edit_json
-from rewind.cli.progress import progress
-from rewind.cli.screens.next_request import Sending, print_request, print_sending, sending, sending_view
-from rewind.cli.screens.terminal import Span, Terminal, err, terminal
-from rewind.conversation.outline import Outline, outline_of
-from rewind.errors import DamagedStore, RewindError, UsageError
-from rewind.model.ids import BlobId
-from rewind.model.step import Step
+from rewind.cli.progress import progress_line
+from rewind.cli.screens.context import folded, print_changes, print_context
+from rewind.cli.screens.facts import print_facts
+from rewind.cli.screens.inspect import step_status, usage_shown
+from rewind.cli.screens.terminal import Span, Terminal, terminal
+from rewind.conversation.message_digest import written
+from rewind.conversation.outline import Outline, OutlineStep
+from rewind.errors import RewindError, UsageError
+from rewind.model.http import HttpRequest
+from rewind.reading.body_text import read_body
+from rewind.reading.next_request import NextRequest, next_request, recorded_outline
+from rewind.runs.fork.plan import ForkOptions, plan_fork
+from rewind.runs.fork.samples import edited_by_hand
+from rewind.runs.replay import ReplayOptions, ReplayResult, replay
 from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop
-from rewind.store.library import Library
+from rewind.safe import safe_line
+from rewind.text import plural
 
-if TYPE_CHECKING:
-    from rewind.model.session import Session
-    from rewind.pricing.spending import Pricing
-    from rewind.runs.fork.run import ForkOptions
-    from rewind.runs.replay import ReplayOptions, ReplayResult
-    from rewind.store.journal.reader import SessionReader
-
+_ANSWER_SHOWN = 300
+"""Characters of the recorded answer."""
+_VALUE_SHOWN = 60
+"""Characters of one parameter: formats of answers may be long."""
 KEYS = "Enter: next step · c: run on to the end · e: edit and fork · d: the whole request · q: quit"
 LOOK_SECONDS = 0.2
 """How soon it is noticed that the agent has ended while a person thinks."""
@@ -70,57 +76,35 @@ def console(session: str, step: int) -> Iterator[Console]:
         yield Console(terminal(stream), descriptor)
 
 
-def outline_in(library: Library, session: "Session") -> Outline:
-    """The recorded run, understood; a body that is damaged counts as empty here."""
-    with library.open(session) as reader, progress("steps read") as show:
-        recording = reader.recording()
-        bodies = _bodies(reader)
-        return outline_of(recording, bodies, lambda done: show(done, len(recording.steps)))
-
-
-def _bodies(reader: "SessionReader") -> Callable[[Step], tuple[bytes, bytes]]:
-    def body(name: BlobId | None) -> bytes:
-        try:
-            return b"" if name is None else reader.blob(name)
-        except DamagedStore:
-            return b""
-
-    return lambda step: (
-        body(step.request.body),
-        body(step.response.body if step.response is not None else None),
-    )
-
-
 @dataclass(slots=True, kw_only=True)
 class Stepper:
     """Asks at each stop; remembers a fork that is to come of it."""
 
     console: Console
-    read: Callable[[], Outline]
-    """The recorded run; asked for once, when the first stop is shown."""
-    fork: "ForkOptions"
+    fork: ForkOptions
     """A fork of the session, by what else was said on the command line."""
-    edited: "ForkOptions | None" = None
+    edited: ForkOptions | None = None
     """The fork that was asked for."""
     _outline: Outline | None = None
 
     def ask(self, stop: Stop) -> StepCommand:
         """Show the request, and let a person say how to go on."""
         if self._outline is None:
-            self._outline = self.read()
-        one = sending(stop.call, stop.step.index, self._outline)
+            with progress_line() as on_progress:
+                self._outline = recorded_outline(self.fork.home, self.fork.session, on_progress)
+        request = next_request(stop.call, stop.step.index, self._outline)
         screen = self.console.terminal
         screen.line()
-        print_sending(screen, one, len(self._outline.steps), drifted=stop.drifted)
+        print_next_request(screen, request, len(self._outline.steps), drifted=stop.drifted)
         screen.line()
         screen.line(Span(KEYS, "dim"))
         while True:
-            screen.write(screen.text(Span(f"step {one.index}> ", "bold")))
-            move = self._said(stop, one)
-            if move is not None:
-                return move
+            screen.write(screen.text(Span(f"step {request.index}> ", "bold")))
+            command = self._answer(stop, request)
+            if command is not None:
+                return command
 
-    def _said(self, stop: Stop, one: Sending) -> StepCommand | None:
+    def _answer(self, stop: Stop, request: NextRequest) -> StepCommand | None:
         """``None`` to ask again."""
         screen = self.console.terminal
         match self.console.line(stop.agent_ended):
@@ -135,7 +119,7 @@ class Stepper:
             case "q":
                 return StepCommand.QUIT
             case "d":
-                print_request(screen, one)
+                print_request(screen, request)
             case "e":
                 return self._edit(stop)
             case _:
@@ -143,18 +127,10 @@ class Stepper:
         return None
 
     def _edit(self, stop: Stop) -> StepCommand | None:
-        # Lazily: few stops end in a fork.
-        from rewind.runs.fork.manual_edits import ManualEdit
-        from rewind.runs.fork.plan import body_to_edit, plan_fork
-
         screen = self.console.terminal
-        index = stop.step.index
-        fork = replace(self.fork, step=index)
+        fork = replace(self.fork, step=stop.step.index)
         try:
-            shown = body_to_edit(fork)
-            with _left_alone():
-                saved = edit_json(shown, name=f"step-{index}.json", terminal=self.console.descriptor)
-            edited = replace(fork, by_hand=ManualEdit(shown, saved))
+            edited = edited_by_hand(fork, partial(self._in_editor, f"step-{fork.step}.json"))
             plan_fork(edited)  # what cannot be done is said while the agent still waits
         except RewindError as problem:
             screen.line(Span(problem.message, "yellow"))
@@ -164,54 +140,20 @@ class Stepper:
         self.edited = edited
         return StepCommand.QUIT
 
+    def _in_editor(self, name: str, document: Any) -> Any:
+        with _left_alone():
+            return edit_json(document, name=name, terminal=self.console.descriptor)
 
-def step_through(
-    options: "ReplayOptions", step: int, pricing: "Pricing"
-) -> tuple["ReplayResult", "ForkOptions | None"]:
-    """How the replay went, and the fork that was asked for in its place. Raises UsageError without a terminal."""
-    from rewind.runs.fork.plan import ForkOptions
-    from rewind.runs.replay import replay
 
-    session = options.session
-    fork = ForkOptions(
-        session=session,
-        step=step,
-        home=options.home,
-        command=options.command,
-        on_miss=options.on_miss,
-        allow_drift=options.allow_drift,
-        port=options.port,
-        upstream=options.upstream,
-        ignore=options.ignore,
-        pricing=pricing,
-        announce=lambda sentence: err().line(Span(sentence, "yellow")),
-    )
-    with console(session.ref, step) as screen:
-        read = partial(outline_in, Library(options.home), session)
-        stepper = Stepper(console=screen, read=read, fork=fork)
-        result = replay(replace(options, stepping=StepThrough(step, stepper.ask)))
+def step_through(options: ReplayOptions, fork: ForkOptions) -> tuple[ReplayResult, ForkOptions | None]:
+    """Replay, and ask at each step from the one that ``fork`` names; a fork may be asked for in its place.
+
+    Raises UsageError without a terminal.
+    """
+    with console(options.session.ref, fork.step) as screen:
+        stepper = Stepper(console=screen, fork=fork)
+        result = replay(replace(options, stepping=StepThrough(fork.step, stepper.ask)))
     return result, stepper.edited
-
-
-def about_to_send(options: "ReplayOptions", stop: Stop) -> dict[str, Any]:
-    """What a stop shows, as JSON."""
-    outline = outline_in(Library(options.home), options.session)
-    return sending_view(options.session.id, sending(stop.call, stop.step.index, outline))
-
-
-def run_fork(options: "ForkOptions") -> int:
-    """What was edited at a stop goes on as a fork; its exit code."""
-    # Lazily: see above.
-    from rewind.cli.commands.fork import exit_code
-    from rewind.cli.screens.fork import print_forked
-    from rewind.runs.fork.run import fork
-
-    where = f"{options.session.ref}:{options.step}"
-    before = f", up to step {options.step} from the recording" if options.step > 1 else ""
-    err().line(Span(f"→ rewind fork {where}, edited by hand: the agent starts again{before}", "bold"))
-    result = fork(options)
-    print_forked(err(), result, options.session.ref)
-    return exit_code(result)
 
 
 @contextmanager
@@ -222,3 +164,75 @@ def _left_alone() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# ── what is about to be sent ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_next_request(terminal: Terminal, request: NextRequest, total: int, *, drifted: bool) -> None:
+    """The screen of a stop."""
+    head = request.request.head
+    model = Span(f"  {safe_line(request.asked.model, 200)}" if request.asked.model else "", "cyan")
+    title = f"before step {request.index} of {total}"
+    terminal.line(Span(title, "bold"), f"  {request.recorded.kind.value}", model)
+    print_facts(terminal, [("to", f"{head.method} {head.url}"), *_facts(request, drifted=drifted)])
+    terminal.line()
+    if request.changes and request.since is not None:
+        print_changes(terminal, request.changes, request.since, full=False)
+    elif request.entries:
+        print_context(terminal, request.entries, full=False)
+    elif request.request.body:
+        terminal.line(folded(_body_shown(request.request)))
+    terminal.line()
+    _print_answer(terminal, request.recorded)
+
+
+def print_request(terminal: Terminal, request: NextRequest) -> None:
+    """The whole request, less its keys."""
+    head = request.request.head
+    terminal.line(Span(f"{head.method} {head.url}", "bold"))
+    for name, value in head.headers:
+        terminal.line(Span(f"{name}: ", "dim"), value)
+    terminal.line()
+    terminal.line(_body_shown(request.request))
+
+
+def _facts(request: NextRequest, *, drifted: bool) -> Iterator[tuple[str, str | Span]]:
+    if request.asked.parameters:
+        values = (f"{name} {_value(value)}" for name, value in request.asked.parameters.items())
+        yield "parameters", ", ".join(values)
+    size = plural(len(request.request.body), "byte")
+    if request.asked.messages:
+        tools = f", {plural(len(request.asked.tools), 'tool')}" if request.asked.tools else ""
+        size = f"{plural(len(request.asked.messages), 'message')}{tools}, {size}"
+    yield "size", size
+    if request.recorded.place is not None and request.recorded.place.parent is not None:
+        yield "goes on from", f"step {request.recorded.place.parent}"
+    if request.asked.note:
+        yield "note", Span(request.asked.note, "yellow")
+    if drifted:
+        yield "drift", Span(f"not what was recorded as step {request.index}, and taken for it", "yellow")
+    if request.recorded.step.request.asked_key:
+        changed = "this fork had changed it on its way out; shown is what the agent sends"
+        yield "edited", Span(changed, "yellow")
+
+
+def _value(value: Any) -> str:
+    return safe_line(value if isinstance(value, str) else written(value), _VALUE_SHOWN)
+
+
+def _body_shown(sent: HttpRequest) -> str:
+    read = read_body(sent.body, sent.head.headers)
+    if read.binary is not None:
+        return plural(len(read.binary), "byte") + " that are no text"
+    return json.dumps(read.json, indent=2, ensure_ascii=False) if read.is_json else (read.text or "")
+
+
+def _print_answer(terminal: Terminal, recorded: OutlineStep) -> None:
+    reading = recorded.reading
+    parts: list[str | Span] = [Span("the recording answers  ", "dim"), step_status(recorded.step)]
+    if reading.usage.is_told:
+        parts.append(f"  {usage_shown(reading.usage)}")
+    terminal.line(*parts)
+    if told := reading.error or reading.text:
+        terminal.line(Span(f"  {safe_line(told, _ANSWER_SHOWN)}", "red" if reading.error else ""))

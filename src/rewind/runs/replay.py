@@ -13,9 +13,10 @@ from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.session import Session, SessionStart
-from rewind.model.step import Step
+from rewind.model.step import Step, StepKind
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
+from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.removal import PatternedRedactor, compiled
@@ -93,6 +94,20 @@ class ReplayResult:
     """Where we ended the agent; its exit code says nothing then."""
     unasked: int | None = None
     """The step to stop at, where the run never came to it."""
+
+    @property
+    def other_exit_code(self) -> bool:
+        """Whether the agent ended with another exit code than when it was recorded."""
+        return self.stopped is None and self.recorded_exit_code not in (None, self.exit_code)
+
+    def saved(self, pricing: Pricing) -> Spending:
+        """What the recorded answers cost when they were recorded."""
+        calls = (step for step in self.served if step.request.kind is StepKind.LLM_CALL)
+        return spending(
+            (step, step.response.reading, cost_of(pricing, step))
+            for step in calls
+            if step.response is not None
+        )
 
 
 def replay(options: ReplayOptions) -> ReplayResult:

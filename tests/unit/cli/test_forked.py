@@ -1,12 +1,13 @@
 """What ``rewind fork`` says: its last lines, samples side by side, and its exit code."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from rewind.cli.commands.fork import exit_code
-from rewind.cli.screens.fork import print_forked, print_samples, step_spans
+from rewind.cli.rerun import fork_exit_code
+from rewind.cli.screens.rerun import print_forked, print_samples
 from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode
 from rewind.model.ids import MatchKey, SessionId
@@ -14,6 +15,7 @@ from rewind.model.session import Lineage
 from rewind.model.step import Reading, Step
 from rewind.pricing.spending import Spending
 from rewind.runs.fork.run import ForkResult
+from rewind.runs.fork.samples import ForkSamples
 from rewind.runs.tally import MissNote
 from unit.store.making import request, response
 
@@ -41,6 +43,10 @@ def result(**changes: Any) -> ForkResult:
         "broken": None,
     }
     return ForkResult(**(fields | changes))
+
+
+def several(results: Sequence[ForkResult], asked_for: int, unstarted: str | None = None) -> ForkSamples:
+    return ForkSamples(results=tuple(results), asked_for=asked_for, unstarted=unstarted)
 
 
 def said(**changes: Any) -> list[str]:
@@ -82,11 +88,6 @@ def test_what_went_wrong_comes_first() -> None:
     ]
 
 
-def test_steps_are_written_as_spans() -> None:
-    assert step_spans([3, 1, 2, 5, 7, 8]) == "1–3, 5, 7–8"
-    assert step_spans([]) == ""
-
-
 def test_samples_are_counted_by_what_they_say() -> None:
     samples = [
         result(answer=step(4, "Yes.", "ra1:a")),
@@ -95,7 +96,7 @@ def test_samples_are_counted_by_what_they_say() -> None:
         result(answer=None, unasked="never", live=()),
     ]
     stream = io.StringIO()
-    print_samples(Terminal(stream, width=100), samples, 6, "no money")
+    print_samples(Terminal(stream, width=100), several(samples, 6, "no money"))
     lines = stream.getvalue().splitlines()
     assert [line.split("  ")[2].strip() for line in lines[2:6]] == [
         "✓ ok",
@@ -114,7 +115,7 @@ def test_samples_are_counted_by_what_they_say() -> None:
 def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> None:
     def told(*samples: ForkResult) -> list[str]:
         stream = io.StringIO()
-        print_samples(Terminal(stream, width=100), samples, 3, None)
+        print_samples(Terminal(stream, width=100), several(samples, 3))
         return stream.getvalue().splitlines()[len(samples) + 2 :]
 
     interrupted = result(answer=None, unasked="never", live=(), exit_code=130)
@@ -142,4 +143,4 @@ def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> Non
     ],
 )
 def test_the_exit_code_tells_what_matters_most(changes: dict[str, Any], code: ExitCode) -> None:
-    assert exit_code(result(**changes)) is code
+    assert fork_exit_code(result(**changes)) is code

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from rewind.cli.commands.replay import NOTHING, exit_code, print_replayed
+from rewind.cli.rerun import replay_exit_code
 from rewind.cli.screens.record import print_recorded
+from rewind.cli.screens.rerun import print_replayed
 from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode
 from rewind.pricing.spending import Spending
@@ -29,7 +30,7 @@ def recorded(*, quiet: bool = False, cost: str | None = None, **changes: Any) ->
     return stream.getvalue().splitlines()
 
 
-def replayed(*, saved: Spending = NOTHING, **changes: Any) -> tuple[ExitCode, list[str]]:
+def replayed(*, saved: Spending | None = None, **changes: Any) -> tuple[ExitCode, list[str]]:
     fields: dict[str, Any] = {
         "session_id": "7f3a2b9c",
         "played": 12,
@@ -46,8 +47,8 @@ def replayed(*, saved: Spending = NOTHING, **changes: Any) -> tuple[ExitCode, li
     }
     result = ReplayResult(**(fields | changes))
     stream = io.StringIO()
-    print_replayed(Terminal(stream), result, saved)
-    return exit_code(result), stream.getvalue().splitlines()
+    print_replayed(Terminal(stream), result, saved or Spending())
+    return replay_exit_code(result), stream.getvalue().splitlines()
 
 
 def test_a_good_recording_is_two_lines():

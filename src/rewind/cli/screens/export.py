@@ -4,9 +4,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rewind.cli.screens.fork import step_spans
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.text import plural
+from rewind.text import plural, spans
 
 if TYPE_CHECKING:
     from rewind.reading.export import Exported, ExportOptions
@@ -131,7 +130,7 @@ def _print_findings(terminal: Terminal, exported: "Exported", command: ExportCom
 
 
 def _steps(indexes: Sequence[int]) -> str:
-    return f"step{'s' * (len(indexes) > 1)} {step_spans(indexes)}"
+    return f"step{'s' * (len(indexes) > 1)} {spans(indexes)}"
 
 
 def _size(count: int) -> str:

@@ -1,19 +1,22 @@
-"""Runs as plain JSON: what a replay came to, what a fork will do, and what it came to."""
+"""Runs as plain JSON: what a replay or a fork came to, what a fork will do, what an agent is about to send."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rewind.pricing.spending import Spending
-from rewind.views.session import lineage
+from rewind.safe import plain_json
+from rewind.views.call import context
+from rewind.views.session import lineage, step_row
 
 if TYPE_CHECKING:
-    from rewind.runs.fork.plan import ForkPlan
+    from rewind.reading.next_request import NextRequest
     from rewind.runs.fork.result import ForkResult
+    from rewind.runs.fork.samples import ForkForecast, ForkSamples
     from rewind.runs.replay import ReplayResult
 
 
-def replay(result: "ReplayResult") -> dict[str, Any]:
-    """What a replay came to."""
+def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
+    """What a replay came to, and what its answers had cost."""
+    where = result.stopped
     return {
         "schema": "rewind/replay@1",
         "session": result.session_id,
@@ -29,11 +32,33 @@ def replay(result: "ReplayResult") -> dict[str, Any]:
         "recorded_exit_code": result.recorded_exit_code,
         "kept_as": result.kept_as,
         "remarks": list(result.remarks),
+        "saved_usd": saved.usd,
+        "unpriced": saved.unpriced,
+        "stopped": None
+        if where is None
+        else {"step": where.step, "when": "before" if where.before else "after"},
+        "unasked": result.unasked,
     }
 
 
-def plan(one: "ForkPlan", estimate: Spending, samples: int, limit: float | None) -> dict[str, Any]:
+def next_request(session: str, request: "NextRequest") -> dict[str, Any]:
+    """What an agent is about to send: the members of ``inspect --context``, and what else is sent."""
+    head = request.request.head
+    seen = context(session, request.index, request.asked, request.entries, request.since, request.changes)
+    return {name: value for name, value in seen.items() if name not in ("schema", "session")} | {
+        "kind": request.recorded.kind.value,
+        "method": head.method,
+        "url": head.url,
+        "bytes": len(request.request.body),
+        "model": request.asked.model,
+        "parameters": plain_json(dict(request.asked.parameters)),
+        "recorded": step_row(request.recorded.step),
+    }
+
+
+def forecast(found: "ForkForecast") -> dict[str, Any]:
     """What a fork will do."""
+    one = found.plan
     asked = {step.index: model for step, model in one.models()}
     return {
         "schema": "rewind/fork_plan@1",
@@ -44,20 +69,20 @@ def plan(one: "ForkPlan", estimate: Spending, samples: int, limit: float | None)
             for step in one.live
         ],
         "not_carried_over": list(one.dropped),
-        "samples": samples,
-        "estimate_usd": estimate.usd,
-        "unpriced": estimate.unpriced,
-        "max_cost_usd": limit,
+        "samples": found.samples,
+        "estimate_usd": found.estimate.usd,
+        "unpriced": found.estimate.unpriced,
+        "max_cost_usd": found.max_cost,
     }
 
 
-def forks(results: Sequence["ForkResult"], asked_for: int, unstarted: str | None) -> dict[str, Any]:
+def forks(samples: "ForkSamples") -> dict[str, Any]:
     """What one fork came to, or several samples of it."""
     return {
         "schema": "rewind/fork@1",
-        "samples": asked_for,
-        "runs": [_run(one) for one in results],
-        "not_started": unstarted,
+        "samples": samples.asked_for,
+        "runs": [_run(result) for result in samples.results],
+        "not_started": samples.unstarted,
     }
 
 

@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from rewind.cli.screens.next_request import Sending, print_request, print_sending, sending, sending_view
 from rewind.cli.screens.terminal import Terminal
-from rewind.cli.step_prompt import outline_in
+from rewind.cli.step_prompt import print_next_request, print_request
 from rewind.errors import SessionNotFound, UsageError
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import StepKind
+from rewind.reading.next_request import NextRequest, next_request, recorded_outline
 from rewind.runs.stepped_replay import check_step
 from rewind.store.library import Library
+from rewind.views import runs as views
 from unit.cli.shelf import Shelf, a_request, an_answer
 from unit.cli.talks import Talk, begin, refund
 
 
-def at(home: Path, index: int, **changes: Any) -> tuple[Sending, int]:
+def at(home: Path, index: int, **changes: Any) -> tuple[NextRequest, int]:
     """The agent sends what was recorded as that step, with these changes to it; and how many steps there are."""
     library = Library(home)
     session = library.find("last")
@@ -30,13 +31,13 @@ def at(home: Path, index: int, **changes: Any) -> tuple[Sending, int]:
         step = next(one for one in steps if one.index == index)
         request = HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
     call: Call = understand(replace(request, **changes))
-    return sending(call, index, outline_in(library, session)), len(steps)
+    return next_request(call, index, recorded_outline(home, session)), len(steps)
 
 
 def shown(home: Path, index: int, *, drifted: bool = False, **changes: Any) -> list[str]:
     stream = io.StringIO()
     one, total = at(home, index, **changes)
-    print_sending(Terminal(stream), one, total, drifted=drifted)
+    print_next_request(Terminal(stream), one, total, drifted=drifted)
     return stream.getvalue().splitlines()
 
 
@@ -125,7 +126,7 @@ def test_a_body_that_is_no_json_is_shown_as_text_or_counted(talk: Talk, home: Pa
 
 
 def test_as_json_it_has_the_members_of_a_context_and_what_else_is_sent(talk: Talk, home: Path) -> None:
-    view = sending_view("7f3a2b9c", at(home, 3)[0])
+    view = views.next_request("7f3a2b9c", at(home, 3)[0])
     assert (view["step"], view["compared_with"], view["kind"]) == (3, 2, "llm_call")
     assert view["url"] == "https://api.anthropic.com/v1/messages"
     assert view["parameters"] == {"max_tokens": 1024, "temperature": 0}

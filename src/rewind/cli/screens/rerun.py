@@ -1,7 +1,7 @@
-"""What is said of a fork: before it runs, when it has ended, and over several samples of it."""
+"""What is said of a run that is repeated: the last lines of a replay and of a fork, a forecast, samples."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rewind.cli.screens.facts import changes, print_facts
@@ -10,13 +10,15 @@ from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.step import Step
 from rewind.pricing.spending import Spending
 from rewind.safe import safe_line
-from rewind.text import NONE, amount, dollars, number, plural
+from rewind.text import NONE, amount, dollars, number, plural, spans
 
 if TYPE_CHECKING:
-    from rewind.runs.fork.plan import ForkPlan
     from rewind.runs.fork.result import ForkResult
+    from rewind.runs.fork.samples import ForkForecast, ForkSamples
+    from rewind.runs.replay import ReplayResult
+    from rewind.runs.stepped_replay import Stopped
 
-SAMPLES = (
+_SAMPLES = (
     Column("#", right=True),
     Column("session"),
     Column("outcome"),
@@ -27,50 +29,33 @@ SAMPLES = (
 _ANSWER_SHOWN = 200
 
 
-def step_spans(steps: Iterable[int]) -> str:
-    """``1–3, 5``"""
-    spans: list[list[int]] = []
-    for step in sorted(steps):
-        if spans and step == spans[-1][1] + 1:
-            spans[-1][1] = step
-        else:
-            spans.append([step, step])
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in spans)
-
-
-def print_plan(
-    terminal: Terminal,
-    plan: "ForkPlan",
-    estimate: Spending,
-    samples: int,
-    limit: float | None,
-    *,
-    known: bool,
-) -> None:
-    """``rewind fork --dry-run``. ``known``: whether every model that will be asked has a price."""
+def print_forecast(terminal: Terminal, forecast: "ForkForecast") -> None:
+    """``rewind fork --dry-run``."""
+    plan, limit = forecast.plan, forecast.max_cost
     lineage = plan.lineage
     models = Counter(model or "no model named" for _, model in plan.models())
     others = len(plan.live) - models.total()
     alone = len(plan.live) == 1
     live = [model if alone else f"{count} × {model}" for model, count in models.items()]
     live += [plural(others, "other call")] if others else []
-    steps = f"{'step' if alone else 'steps'} {step_spans(step.index for step in plan.live)}"
+    steps = f"{'step' if alone else 'steps'} {spans(step.index for step in plan.live)}"
     facts: list[tuple[str, str | Span]] = [
         ("fork of", f"{lineage.session}:{lineage.step}"),
         ("changed", changes(lineage, 200)),
         ("reused", _reused(plan.reused) + " · $0"),
         ("live", f"{steps} ({', '.join(live)})" if plan.live else "none"),
-        ("estimate", _estimate(plan, estimate, samples)),
+        ("estimate", _estimate(forecast)),
     ]
     if limit is not None:
-        held = "" if known else ", which cannot be held: a price is not known"
-        facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if known else "yellow")))
+        held = "" if forecast.limit_holds else ", which cannot be held: a price is not known"
+        facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if forecast.limit_holds else "yellow")))
     facts += [("not kept", Span(f"{one} (of an earlier fork)", "yellow")) for one in plan.dropped]
     print_facts(terminal, facts)
 
 
-def _estimate(plan: "ForkPlan", estimate: Spending, samples: int) -> str:
-    if not any(True for _ in plan.models()):
+def _estimate(forecast: "ForkForecast") -> str:
+    estimate, samples = forecast.estimate, forecast.samples
+    if not any(True for _ in forecast.plan.models()):
         return "$0: no model is asked, if the run goes as it did"
     one = dollars(estimate.usd, estimate.unpriced)
     told = (
@@ -117,15 +102,16 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
 def _reused(steps: Sequence[Step]) -> str:
     if not steps:
         return "nothing from the recording"
-    return f"{'step' if len(steps) == 1 else 'steps'} {step_spans(step.index for step in steps)} from the recording"
+    return (
+        f"{'step' if len(steps) == 1 else 'steps'} {spans(step.index for step in steps)} from the recording"
+    )
 
 
-def print_samples(
-    terminal: Terminal, results: Sequence["ForkResult"], asked_for: int, unstarted: str | None
-) -> None:
+def print_samples(terminal: Terminal, samples: "ForkSamples") -> None:
     """The samples side by side, and which of them answer alike."""
+    results, asked_for, unstarted = samples.results, samples.asked_for, samples.unstarted
     terminal.line()
-    print_table(terminal, SAMPLES, [_row(at, one) for at, one in enumerate(results, 1)])
+    print_table(terminal, _SAMPLES, [_row(at, one) for at, one in enumerate(results, 1)])
     if unstarted is not None:
         left = asked_for - len(results)
         terminal.line(Span(f"{plural(left, 'sample')} not started: {unstarted}", "yellow"))
@@ -181,3 +167,59 @@ def _said(one: "ForkResult") -> str:
         one.answer.response.reading if one.answer is not None and one.answer.response is not None else None
     )
     return (reading.said if reading is not None else None) or _text(one)
+
+
+# ── replays ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) -> None:
+    """The last lines of ``rewind replay``."""
+    if result.output_difference:
+        _print_difference(terminal, result.output_difference)
+    for miss in result.misses:
+        terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
+    for remark in result.remarks:
+        terminal.line(Span(remark, "yellow"))
+    if result.unasked is not None:
+        terminal.line(
+            Span(f"Step {result.unasked} was never asked: the run ended without coming to it.", "yellow")
+        )
+    whole = result.played == result.total or result.stopped is not None
+    parts = [Span(f"{result.played}/{result.total} steps replayed", "green" if whole else "yellow")]
+    if result.drifted:
+        parts.append(Span(f"{result.drifted} drifted", "yellow"))
+    if result.live:
+        parts.append(Span(f"{result.live} live", "yellow"))
+    if result.misses:
+        parts.append(Span(plural(len(result.misses), "miss", "misses"), "red"))
+    if result.stopped is not None:
+        parts.append(Span(_stopped_text(result.stopped)))
+    parts.append(Span(plural(result.network_calls, "network call"), "yellow" if result.network_calls else ""))
+    if saved.usd:
+        parts.append(Span(f"saved {dollars(saved.usd, saved.unpriced)}"))
+    colour = {"identical": "green", "beginning": "green", "different": "red"}.get(result.output, "")
+    same = "identical so far" if result.output == "beginning" else result.output
+    parts.append(Span(f"output {same}", colour))
+    if result.other_exit_code:
+        parts.append(Span(f"exit code {result.exit_code}, recorded {result.recorded_exit_code}", "red"))
+    line: list[str | Span] = []
+    for part in parts:
+        line += [" · ", part] if line else [part]
+    terminal.line(*line)
+    if result.kept_as is not None:
+        terminal.line(Span(f"→ this run, live answers included: rewind inspect {result.kept_as}", "dim"))
+
+
+def _print_difference(terminal: Terminal, difference: str) -> None:
+    """A unified diff, the lines coloured by what they are."""
+    for line in difference.splitlines():
+        style = {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")
+        terminal.line(Span(line, style))
+
+
+def _stopped_text(where: "Stopped") -> str:
+    if where.interrupted:
+        return f"interrupted before step {where.step}"
+    return (
+        f"stopped before step {where.step}" if where.before else f"stopped after step {where.step} as asked"
+    )
