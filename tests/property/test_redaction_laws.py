@@ -10,11 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rewind.model.http import ResponseHead
-from rewind.redaction.forms import forms
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.scanner import Scanner
 from rewind.redaction.secrets import Secrets
-from rewind.redaction.values import is_searchable
+from rewind.redaction.values import forms, is_searchable
 from rewind.wire.encoding import decode, encode
 
 # What is around a value shares no character with it, so that whatever is found of it was planted.

@@ -25,9 +25,9 @@ from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.removal import Blob, Removed, without
 from rewind.reading.report import RunReport, report_text
-from rewind.redaction.recording_texts import Change, Place, outline_texts, retold
+from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal, compiled
-from rewind.redaction.scan import Finding, Scan
+from rewind.redaction.scan import Scan, SecretFinding
 from rewind.store.cassette.seal import unpacked
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.library import Library
@@ -120,7 +120,7 @@ class Exported:
     """Steps that the form has no room for: in a HAR, what did not go over HTTP."""
     removed: Removed
     """What the patterns took out."""
-    findings: tuple[Finding, ...]
+    findings: tuple[SecretFinding, ...]
     """What looks like a secret in what is left."""
     damage: tuple[str, ...]
     replayable: bool
@@ -213,7 +213,7 @@ class _Package:
     recording: Recording
     blob: Blob
     removed: Removed
-    findings: tuple[Finding, ...]
+    findings: tuple[SecretFinding, ...]
     left_out: int
 
 
@@ -253,18 +253,20 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
         )
 
 
-def findings_in(recording: Recording, blob: Blob, on_progress: OnProgress = ignored) -> tuple[Finding, ...]:
+def findings_in(
+    recording: Recording, blob: Blob, on_progress: OnProgress = ignored
+) -> tuple[SecretFinding, ...]:
     """What looks like a secret in anything of a recording."""
     scan = Scan()
     start, end = recording.session.start, recording.session.end
 
-    def look(text: str, place: Place) -> str:
+    def look(text: str, place: TextPlace) -> str:
         short = place.path.removeprefix("session.").removeprefix("start.")
         scan.placed(text, replace(place, path=short), "session")
         return text
 
     scan.text(" ".join(start.command), "command line")
-    outline_texts(recording, look)
+    with_outline_changed(recording, look)
     if end is not None:
         for stream, printed in (("stdin", end.stdin), ("stdout", end.stdout), ("stderr", end.stderr)):
             if printed is not None:
@@ -279,8 +281,8 @@ def _scan_step(scan: Scan, step: Step, blob: Blob) -> None:
     """Bodies first: what is told in short besides them is best named by where it comes from."""
     head, response, index = step.request.head, step.response, step.index
 
-    def look(where: str) -> Change:
-        def placed(text: str, place: Place) -> str:
+    def look(where: str) -> TextChange:
+        def placed(text: str, place: TextPlace) -> str:
             scan.placed(text, place, where, step=index)
             return text
 
@@ -288,11 +290,11 @@ def _scan_step(scan: Scan, step: Step, blob: Blob) -> None:
 
     scan.text(head.url, "URL", step=index)
     scan.body(blob(step.request.body), head.headers, "request body", step=index)
-    retold(step.request, look("request"))
+    with_texts_changed(step.request, look("request"))
     if response is not None:
         if response.head is not None:
             scan.body(blob(response.body), response.head.headers, "response body", step=index)
-        retold(response, look("response"))
+        with_texts_changed(response, look("response"))
 
 
 def _only(recording: Recording, first: int | None, last: int | None) -> Recording:

@@ -14,7 +14,7 @@ from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.session import Lineage, Recording, SessionEnd
 from rewind.model.step import NO_BYTES, Step, StepKind, StepRequest, StepResponse
 from rewind.providers.summary import short
-from rewind.redaction.recording_texts import Place, outline_texts, retold
+from rewind.redaction.recording_texts import TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal
 
 Blob = Callable[[BlobId], bytes]
@@ -119,24 +119,24 @@ class _Rewriting:
         recording = self._recording
         start, end = recording.session.start, recording.session.end
         self._removal.learn(" ".join(start.command))
-        outline_texts(recording, self._hear)
+        with_outline_changed(recording, self._hear)
         for name in () if end is None else (end.stdin, end.stdout, end.stderr):
             if name is not None:
                 self._removal.learn_body(self._old(name), ())
         for step in recording.steps:
             self._on_step(0, len(recording.steps))
-            retold(step, self._hear)
+            with_texts_changed(step, self._hear)
             self._removal.learn(step.request.head.url)
             self._removal.learn_body(self._old(step.request.body), step.request.head.headers)
             if step.response is not None and step.response.head is not None:
                 self._removal.learn_body(self._old(step.response.body), step.response.head.headers)
 
-    def _hear(self, text: str, place: Place) -> str:
+    def _hear(self, text: str, place: TextPlace) -> str:
         if not place.is_word:
             self._removal.learn(text)
         return text
 
-    def _scrubbed(self, text: str, place: Place) -> str:
+    def _scrubbed(self, text: str, place: TextPlace) -> str:
         if place.is_word:
             return text
         if place.path.startswith("session.start.base_urls."):
@@ -146,15 +146,15 @@ class _Rewriting:
             return text
         if place.path == "session.start.hosts" or (place.is_header and place.name.lower() == "host"):
             return self._removal.location(text)
-        if place.is_told_again:
-            return self._removal.told_again(text)
+        if place.repeats_a_body:
+            return self._removal.repeated_text(text)
         return self._removal.text(text)
 
     # ── the session ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _outline(self, recording: Recording) -> Recording:
         """All but the steps. What was printed is no request's; what the agent is given again, it may send."""
-        changed = outline_texts(recording, self._scrubbed)
+        changed = with_outline_changed(recording, self._scrubbed)
         start = changed.session.start
         start = replace(start, command=self._removal.arguments(start.command))
         self._rules_changed = start.ignore != self._ignore
@@ -192,7 +192,7 @@ class _Rewriting:
     def _request(self, request: StepRequest) -> StepRequest:
         before = self._old(request.body)
         body = self._removal.body(before, request.head.headers)
-        kept = retold(request, self._scrubbed)
+        kept = with_texts_changed(request, self._scrubbed)
         head = self._removal.address(kept.head)
         if body == before:
             return replace(kept, head=head)
@@ -201,10 +201,10 @@ class _Rewriting:
 
     def _response(self, response: StepResponse) -> StepResponse:
         if response.head is None:
-            return retold(response, self._scrubbed)
+            return with_texts_changed(response, self._scrubbed)
         before = self._old(response.body)
         body = self._removal.answer(before, response.head)
-        kept = retold(response, self._scrubbed)
+        kept = with_texts_changed(response, self._scrubbed)
         assert kept.head is not None, "a head stays a head"
         if body == before:
             return kept
@@ -243,7 +243,7 @@ class _Rewriting:
             answered = call.provider.answered(asked, whole)
             # The words of a line are a beginning, in which half of a value may be left: they are read anew.
             reading = replace(short(meaning, answered), said=said_of(answered))
-            response = replace(response, reading=retold(reading, self._scrubbed))
+            response = replace(response, reading=with_texts_changed(reading, self._scrubbed))
         return Step(request=request, response=response)
 
 

@@ -28,7 +28,7 @@ from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Ending, StepKind
 from rewind.reading.removal import Removed
-from rewind.redaction.scan import Finding
+from rewind.redaction.scan import SecretFinding
 from rewind.safe import plain_json, safe
 from rewind.text import UNKNOWN, moment
 
@@ -53,7 +53,7 @@ class RunReport:
     redactions: int
     """Secrets that were removed while recording."""
     removed: Removed
-    findings: Sequence[Finding]
+    findings: Sequence[SecretFinding]
     printed: Sequence[tuple[str, str]] = ()
     """What the agent printed: the name of the stream, and the end of what came on it."""
     left_out: int = 0

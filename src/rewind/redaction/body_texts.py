@@ -1,7 +1,7 @@
 """The texts of a body, each with the bytes it is written in: what is looked for is looked for in what a reader reads.
 
 JSON is read string by string, with its escapes resolved. In a stream of documents the strings that have the same place
-in consecutive ones (see ``documents``) are one text, as a model says a key in pieces. All else is one text as it is.
+in consecutive ones (see ``json_strings``) are one text, as a model says a key in pieces. All else is one text as it is.
 The body must be plain: its content encoding taken off.
 """
 
@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from rewind.redaction.json_strings import DocumentReader, Place
+from rewind.redaction.json_strings import (
+    DATA_LINE,
+    ESCAPE_OR_PLAIN,
+    DocumentReader,
+    StringPlace,
+    is_event_stream,
+    is_lines,
+    resolved,
+)
 
 Bytes = tuple[int, int]
 """Where some bytes of a body begin and end."""
@@ -24,17 +32,14 @@ _TOKEN = re.compile(
     rb'"(%b)"(?:\s*+:(?:\s*+"(%b)")?+)?+|(-?[0-9][0-9.eE+-]*+)|".*+' % (_CONTENT, _CONTENT), re.DOTALL
 )
 _STEP = re.compile(rb'"(%b)"(\s*+:)?+|([{\[])|([}\]])|(,)|".*+' % _CONTENT, re.DOTALL)
-_DATA = re.compile(rb"(?<![^\r\n\xbf])data: ?+([^\r\n]++)")
 _LINE = re.compile(rb"[^\r\n]++")
-_UNIT = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]++", re.DOTALL)
-_LINES = ("ndjson", "jsonl", "json-lines", "json-seq", "stream+json", "jsonlines")
 _DEEPEST = 400
 _SAME_AGAIN = 8
 """A string this long that comes twice in a row is no piece of a longer one, but a name that each document repeats."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A string as it is written in the body."""
 
     offset: int
@@ -60,11 +65,11 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TextInBody:
     """A text of a body."""
 
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     name: str = ""
     """Of the member that holds it."""
     joined: bool = False
@@ -85,12 +90,12 @@ class Written:
         return spans
 
 
-def writings(plain: bytes, media: str) -> Iterator[Written]:
+def texts_of(plain: bytes, media: str) -> Iterator[TextInBody]:
     """Every text of a plain body of that content type; never raises."""
     first = plain.lstrip()[:6]
-    if "event-stream" in media or first.startswith((b"data:", b"event:")):
+    if is_event_stream(media, first):
         yield from _events(plain)
-    elif any(name in media for name in _LINES):
+    elif is_lines(media):
         yield from _lines(plain)
     elif first[:1] in (b"{", b"[", b'"') and _is_json(plain):
         yield from _document(plain, 0, len(plain))
@@ -98,10 +103,10 @@ def writings(plain: bytes, media: str) -> Iterator[Written]:
         # Lines of documents that nobody declared: a WebSocket's frames, and some servers' streams.
         yield from _lines(plain)
     elif plain:
-        yield Written(_text(plain), (Piece(0, plain, _text(plain), escaped=False),))
+        yield TextInBody(_text(plain), (TextPiece(0, plain, _text(plain), escaped=False),))
 
 
-def paths_of(plain: bytes, texts: Sequence[Written]) -> dict[int, str]:
+def paths_of(plain: bytes, texts: Sequence[TextInBody]) -> dict[int, str]:
     """By where each text begins, where it stands, as ``messages[2].content``; one walk through each document."""
     if not texts:
         return {}
@@ -159,7 +164,7 @@ def _is_json(plain: bytes) -> bool:
     return True
 
 
-def _document(plain: bytes, begin: int, end: int) -> Iterator[Written]:
+def _document(plain: bytes, begin: int, end: int) -> Iterator[TextInBody]:
     """The strings, names and numbers of one document."""
     for token in _TOKEN.finditer(plain, begin, end):
         if token[2] is not None:
@@ -169,45 +174,48 @@ def _document(plain: bytes, begin: int, end: int) -> Iterator[Written]:
             yield _single(token.start(1), token[1])
         elif token[3] is not None:
             number = token[3].decode("ascii")
-            yield Written(number, (Piece(token.start(3), token[3], number),), number=True)
+            yield TextInBody(number, (TextPiece(token.start(3), token[3], number),), number=True)
         else:  # a string that never ends: what came of it before the document was cut
             yield _single(token.start() + 1, token[0][1:])
 
 
-def _single(offset: int, raw: bytes, name: str = "") -> Written:
+def _single(offset: int, raw: bytes, name: str = "") -> TextInBody:
     text = _resolved(raw)
-    return Written(text, (Piece(offset, raw, text),), name)
+    return TextInBody(text, (TextPiece(offset, raw, text),), name)
 
 
-def _events(plain: bytes) -> Iterator[Written]:
-    documents = [(match.start(1), match[1]) for match in _DATA.finditer(plain)]
+def _events(plain: bytes) -> Iterator[TextInBody]:
+    documents = [(match.start(1), match[1]) for match in DATA_LINE.finditer(plain)]
     yield from _joined(plain, documents)
     # What is no data: comments and names of events, which hold texts of anybody's.
     known = {offset for offset, _ in documents}
     for match in _LINE.finditer(plain):
         inside = match.start() + 5
         if not {inside, inside + 1} & known:
-            yield Written(_text(match[0]), (Piece(match.start(), match[0], _text(match[0]), escaped=False),))
+            yield TextInBody(
+                _text(match[0]), (TextPiece(match.start(), match[0], _text(match[0]), escaped=False),)
+            )
 
 
-def _lines(plain: bytes) -> Iterator[Written]:
+def _lines(plain: bytes) -> Iterator[TextInBody]:
     yield from _joined(plain, [(match.start(), match[0]) for match in _LINE.finditer(plain)])
 
 
-def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[Written]:
+def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[TextInBody]:
     """Strings of the same place in order, as one text; names and numbers each for itself."""
     reader = DocumentReader()
-    texts: dict[Place, list[Piece]] = {}
-    done: list[tuple[Place, list[Piece]]] = []
+    texts: dict[StringPlace, list[TextPiece]] = {}
+    done: list[tuple[StringPlace, list[TextPiece]]] = []
     for offset, document in documents:
         if not document.lstrip().startswith((b"{", b"[", b'"')):
-            places: list[Place] = [(b"",)]
-            pieces = [Piece(offset, document, _text(document), escaped=False)]
+            places: list[StringPlace] = [(b"",)]
+            pieces = [TextPiece(offset, document, _text(document), escaped=False)]
         else:
             found, strings, start = reader.strings(document)
             places = [alternatives[0] for alternatives in found]
             pieces = [
-                Piece(offset + start(number), raw, _resolved(raw)) for number, raw in enumerate(strings, 1)
+                TextPiece(offset + start(number), raw, _resolved(raw))
+                for number, raw in enumerate(strings, 1)
             ]
             values = {piece.offset for piece in pieces}
             for written in _document(plain, offset, offset + len(document)):
@@ -222,7 +230,9 @@ def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[Writte
     for place, pieces in chain(done, texts.items()):
         name = b".".join(part.strip(b".") for part in place[1:3] if part).decode("utf-8", "replace")
         member = name if len(pieces) > 1 else name.rpartition(".")[2]
-        yield Written("".join(piece.text for piece in pieces), tuple(pieces), member, joined=len(pieces) > 1)
+        yield TextInBody(
+            "".join(piece.text for piece in pieces), tuple(pieces), member, joined=len(pieces) > 1
+        )
 
 
 def _text(data: bytes) -> str:
@@ -233,18 +243,15 @@ def _resolved(raw: bytes) -> str:
     """The text that a JSON string stands for; as it is written where it is damaged."""
     if b"\\" not in raw:
         return _text(raw)
-    try:
-        text: str = json.loads(b'"' + raw + b'"', strict=False)
-    except ValueError:
-        return _text(raw)
-    return text
+    text = resolved(raw)
+    return _text(raw) if text is None else text
 
 
 @lru_cache(maxsize=2)  # a long text may hold many matches
 def _spans(raw: bytes) -> list[Bytes]:
     """For each character of the resolved text, where it is written."""
     spans: list[Bytes] = []
-    for unit in _UNIT.finditer(raw):
+    for unit in ESCAPE_OR_PLAIN.finditer(raw):
         at, end = unit.span()
         if raw.startswith(b"\\", at):
             spans += [(at, end)] * len(_resolved(unit[0]))

@@ -9,13 +9,14 @@ Reading a document name by name costs more than all the rest of redaction. So th
 comes, an expression is made of it, with a group for each string; the documents of a stream have few shapes.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-Place = tuple[bytes, ...]
-Strings = tuple[Sequence[tuple[Place, ...]], Sequence[bytes], Callable[[int], int]]
+StringPlace = tuple[bytes, ...]
+Strings = tuple[Sequence[tuple[StringPlace, ...]], Sequence[bytes], Callable[[int], int]]
 """The places of each, what is written between the quotes, and where each (counted from 1) begins."""
 
 _DEEPEST = 64
@@ -34,6 +35,32 @@ _TOKEN = re.compile(
 )
 _GAP = re.compile(rb"\0([SN])")
 
+# The byte before the first line may be the last of a byte order mark.
+DATA_LINE = re.compile(rb"(?<![^\r\n\xbf])data: ?+([^\r\n]++)")
+"""Where the documents of an event stream stand."""
+ESCAPE_OR_PLAIN = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]++", re.DOTALL)
+"""Takes a JSON string apart: one escape (two for a surrogate pair), or what stands between escapes."""
+_LINE_TYPES = ("ndjson", "jsonl", "json-lines", "json-seq", "stream+json", "jsonlines")
+
+
+def is_event_stream(media: str, beginning: bytes) -> bool:
+    """Whether a body is server-sent events, by its content type or by how it begins."""
+    return "event-stream" in media or beginning.startswith((b"data:", b"event:"))
+
+
+def is_lines(media: str) -> bool:
+    """Whether a content type says that every line is a document."""
+    return any(name in media for name in _LINE_TYPES)
+
+
+def resolved(raw: bytes) -> str | None:
+    """The text that a JSON string stands for; ``None`` where it is damaged."""
+    try:
+        text: str = json.loads(b'"' + raw + b'"', strict=False)
+    except ValueError:
+        return None
+    return text
+
 
 @dataclass(slots=True)
 class _Frame:
@@ -48,7 +75,7 @@ class _Frame:
 @dataclass(frozen=True, slots=True)
 class _Shape:
     expression: re.Pattern[bytes]
-    places: tuple[tuple[Place, ...], ...]
+    places: tuple[tuple[StringPlace, ...], ...]
 
 
 class DocumentReader:
@@ -120,7 +147,7 @@ class DocumentReader:
         self._remember(document, b"".join(outline), places)
         return places, written, starts.__getitem__
 
-    def _remember(self, document: bytes, outline: bytes, places: tuple[tuple[Place, ...], ...]) -> None:
+    def _remember(self, document: bytes, outline: bytes, places: tuple[tuple[StringPlace, ...], ...]) -> None:
         if len(outline) > _LONGEST_SHAPE or b"\0" in document:
             return
         if outline in self._seen:
@@ -130,7 +157,7 @@ class DocumentReader:
             self._seen.add(outline)
 
 
-def _places(place: Place, frame: _Frame | None, indexed: bool) -> tuple[Place, ...]:
+def _places(place: StringPlace, frame: _Frame | None, indexed: bool) -> tuple[StringPlace, ...]:
     if not indexed:
         return (place,)
     exact = list(place)

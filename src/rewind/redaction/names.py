@@ -5,6 +5,11 @@ Request headers are kept by an allow-list, since nobody can list every header th
 
 import re
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 KEPT_REQUEST_HEADERS = {
     "accept": "what the client understands",
     "accept-charset": "same",
@@ -48,44 +53,23 @@ KEPT_REQUEST_HEADERS = {
 KEPT_REQUEST_PREFIXES = ("x-stainless-",)
 """What OpenAI's and Anthropic's SDKs tell of themselves: platform, version, retry count."""
 
-KEY_HEADERS = frozenset(
-    {
-        "api-key",
-        "apikey",
-        "authorization",
-        "cf-aig-authorization",
-        "helicone-auth",
-        "ocp-apim-subscription-key",
-        "private-token",
-        "proxy-authorization",
-        "x-access-token",
-        "x-amz-security-token",
-        "x-api-key",
-        "x-auth-token",
-        "x-functions-key",
-        "x-goog-api-key",
-        "x-litellm-api-key",
-        "x-portkey-api-key",
-        "x-rapidapi-key",
-        "x-subscription-token",
-        "x-vault-token",
-        "xi-api-key",
-    }
+KEY_HEADERS = _names(
+    """
+    api-key apikey authorization cf-aig-authorization helicone-auth ocp-apim-subscription-key
+    private-token proxy-authorization x-access-token x-amz-security-token x-api-key x-auth-token
+    x-functions-key x-goog-api-key x-litellm-api-key x-portkey-api-key x-rapidapi-key
+    x-subscription-token x-vault-token xi-api-key
+    """
 )
 """The value is a key, however it looks; less its scheme, where it names one."""
 
 COOKIE_HEADERS = frozenset({"cookie", "set-cookie", "set-cookie2"})
 
-ACCOUNT_HEADERS = frozenset(
-    {
-        "anthropic-organization-id",
-        "anthropic-workspace-id",
-        "chatgpt-account-id",
-        "mcp-session-id",
-        "openai-organization",
-        "openai-project",
-        "x-goog-user-project",
-    }
+ACCOUNT_HEADERS = _names(
+    """
+    anthropic-organization-id anthropic-workspace-id chatgpt-account-id mcp-session-id
+    openai-organization openai-project x-goog-user-project
+    """
 )
 """They name whose account it is, or a session on somebody's server."""
 
@@ -97,30 +81,12 @@ _CREDENTIAL_WORDS = (
 )
 _CREDENTIAL_HEADER = re.compile(rf"(?:^|[-_])(?:{_CREDENTIAL_WORDS}|cookies?)$", re.IGNORECASE)
 
-KEY_PARAMETERS = frozenset(
-    {
-        "access_token",
-        "api-key",
-        "api_key",
-        "apikey",
-        "auth_token",
-        "awsaccesskeyid",
-        "client_assertion",
-        "client_secret",
-        "id_token",
-        "password",
-        "passwd",
-        "private_token",
-        "refresh_token",
-        "secret",
-        "session_token",
-        "subscription-key",
-        "x-amz-credential",
-        "x-amz-security-token",
-        "x-amz-signature",
-        "x-goog-credential",
-        "x-goog-signature",
-    }
+KEY_PARAMETERS = _names(
+    """
+    access_token api-key api_key apikey auth_token awsaccesskeyid client_assertion client_secret
+    id_token password passwd private_token refresh_token secret session_token subscription-key
+    x-amz-credential x-amz-security-token x-amz-signature x-goog-credential x-goog-signature
+    """
 )
 """Replaced whatever the value is, so that a replay with a dummy key asks the same."""
 

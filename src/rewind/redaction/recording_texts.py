@@ -12,7 +12,7 @@ from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.session import Edited, Lineage, Recording, Session, SessionEnd, SessionStart
 from rewind.model.step import Reading, StepRequest, StepResponse
 
-NAMES = frozenset(
+IDS = frozenset(
     {
         (SessionStart, "id"),
         (SessionStart, "replay_of"),
@@ -32,7 +32,7 @@ NAMES = frozenset(
 )
 """Ids and digests: they are no texts, and are made anew where what they stand for is changed."""
 
-TOLD_APART = frozenset(
+HANDLED_APART = frozenset(
     {
         (SessionStart, "command"),
         (RequestHead, "host"),
@@ -61,7 +61,7 @@ _HEADERS = frozenset({"headers", "trailers"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where a text stands."""
 
     path: str
@@ -72,57 +72,57 @@ class Place:
     is_word: bool = False
 
     @property
-    def is_told_again(self) -> bool:
+    def repeats_a_body(self) -> bool:
         """Whether it only repeats, in short, what the bodies of its step say."""
         return self.path == "model" or self.path.startswith("reading.")
 
 
-Change = Callable[[str, Place], str]
+TextChange = Callable[[str, TextPlace], str]
 """Gives the text that is to stand there."""
 
 
-def retold(value: Value, change: Change) -> Value:
+def with_texts_changed(value: Value, change: TextChange) -> Value:
     """The value with every text in it changed; the very same where none was."""
-    told: Value = _dataclass(value, change, "")
-    return told
+    changed_value: Value = _dataclass(value, change, "")
+    return changed_value
 
 
-def outline_texts(recording: Recording, change: Change) -> Recording:
+def with_outline_changed(recording: Recording, change: TextChange) -> Recording:
     """All that belongs to no step: the session, its surroundings, what was damaged."""
-    told = retold(replace(recording, steps=()), change)
-    return replace(told, steps=recording.steps)
+    changed_value = with_texts_changed(replace(recording, steps=()), change)
+    return replace(changed_value, steps=recording.steps)
 
 
-def _dataclass(value: Any, change: Change, path: str) -> Any:
+def _dataclass(value: Any, change: TextChange, path: str) -> Any:
     changed: dict[str, Any] = {}
     kind = type(value)
     for field in fields(value):
         key = (kind, field.name)
-        if key in NAMES or key in TOLD_APART:
+        if key in IDS or key in HANDLED_APART:
             continue
         held = getattr(value, field.name)
         inside = f"{path}.{field.name}" if path else field.name
         if field.name in _HEADERS:
-            told = _headers(held, change)
+            changed_value = _headers(held, change)
         else:
-            told = _any(held, change, Place(inside, field.name, is_word=key in WORDS))
-        if told is not held:
-            changed[field.name] = told
+            changed_value = _any(held, change, TextPlace(inside, field.name, is_word=key in WORDS))
+        if changed_value is not held:
+            changed[field.name] = changed_value
     return replace(value, **changed) if changed else value
 
 
-def _any(value: Any, change: Change, place: Place) -> Any:
+def _any(value: Any, change: TextChange, place: TextPlace) -> Any:
     match value:
         case Enum():
             return value
         case str():
-            told = change(value, place)
-            return value if told == value or place.is_word else told
+            changed_value = change(value, place)
+            return value if changed_value == value or place.is_word else changed_value
         case tuple():
             return _same_or(value, tuple(_any(one, change, place) for one in value))
         case Mapping():
             members = (
-                (_any(key, change, place), _any(one, change, Place(f"{place.path}.{key}", str(key))))
+                (_any(key, change, place), _any(one, change, TextPlace(f"{place.path}.{key}", str(key))))
                 for key, one in value.items()
             )
             return _same_or(value, dict(members))
@@ -131,15 +131,15 @@ def _any(value: Any, change: Change, place: Place) -> Any:
     return value
 
 
-def _headers(headers: tuple[tuple[str, str], ...], change: Change) -> tuple[tuple[str, str], ...]:
-    told = tuple(
+def _headers(headers: tuple[tuple[str, str], ...], change: TextChange) -> tuple[tuple[str, str], ...]:
+    changed_value = tuple(
         (
-            change(name, Place(name, "header's name")),
-            change(value, Place(name, name, is_header=True)),
+            change(name, TextPlace(name, "header's name")),
+            change(value, TextPlace(name, name, is_header=True)),
         )
         for name, value in headers
     )
-    return _same_or(headers, told)
+    return _same_or(headers, changed_value)
 
 
 def _same_or(before: Value, after: Value) -> Value:

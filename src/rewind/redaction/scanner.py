@@ -86,7 +86,7 @@ class Scanner:
                 spans += tier.find(data)
         if spans and self._escaped:
             spans = [(_before_escapes(data, start), end) for start, end in spans]
-        return _united(spans)
+        return united(spans)
 
     def pending(self, data: bytes) -> int:
         """How many of the last bytes must wait, as they could be the beginning of a form."""
@@ -135,7 +135,7 @@ class Scanner:
             form.startswith(rest) and (size >= 16 or 4 * size >= 3 * len(form)) for form in self._forms
         ):
             spans.append((len(data) - size, len(data)))
-        return _united(spans)
+        return united(spans)
 
 
 def _before_escapes(data: bytes, start: int) -> int:
@@ -154,14 +154,15 @@ def _before_escapes(data: bytes, start: int) -> int:
     return first
 
 
-def _united(spans: list[Span]) -> list[Span]:
+def united(spans: list[Span]) -> list[Span]:
+    """In order; those that overlap are one."""
     if len(spans) < 2:
         return spans
     spans.sort()
-    united = [spans[0]]
+    joined = [spans[0]]
     for start, end in spans[1:]:
-        if start < united[-1][1]:
-            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        if start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            united.append((start, end))
-    return united
+            joined.append((start, end))
+    return joined

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from rewind.model.http import RequestHead
-from rewind.redaction.forms import forms
 from rewind.redaction.names import (
     COOKIE_HEADERS,
     KEY_HEADERS,
@@ -25,7 +24,7 @@ from rewind.redaction.names import (
     variable_kind,
 )
 from rewind.redaction.scanner import Scanner
-from rewind.redaction.values import is_location, is_searchable, looks_random
+from rewind.redaction.values import forms, is_location, is_searchable, looks_random
 
 _PASSING = 32
 """Cookies and URL signatures change all the time; only so many of the latest are searched for."""

@@ -1,7 +1,7 @@
 """Secrets that a model says in pieces: one event ends with "sk-pr", the next goes on with "oj-…".
 
 A stream of JSON documents, one a line (SSE or NDJSON), is read without knowing whose it is. Strings that have the
-same place (see ``documents``) in consecutive documents are read as one text.
+same place (see ``json_strings``) in consecutive documents are read as one text.
 
 Of each text only the tail that could be the beginning of a secret is kept, with the bytes it came from. When the
 secret is complete, its bytes are replaced in every document by their slice of one placeholder. Text is compared after
@@ -11,13 +11,12 @@ While six or more characters could be a secret, the bytes from there on are held
 held, as they are everywhere; should one turn out to be a secret, it is corrected afterwards (``late``).
 """
 
-import json
 import re
 from typing import NamedTuple
 
-from rewind.redaction.forms import placeholder
-from rewind.redaction.json_strings import DocumentReader, Place
+from rewind.redaction.json_strings import DATA_LINE, ESCAPE_OR_PLAIN, DocumentReader, StringPlace, resolved
 from rewind.redaction.scanner import Scanner
+from rewind.redaction.values import placeholder
 
 HELD_FROM = 6
 """So many characters of a secret in a row are never given out."""
@@ -30,13 +29,10 @@ _MOST_CALM = 1024
 _MOST_REPLACED = 1024
 _LONGEST_CALM = 64
 
-# The byte before the first line may be the last of a byte order mark.
-_DATA = re.compile(rb"(?<![^\r\n\xbf])data: ?+([^\r\n]++)")
 _LINE = re.compile(rb"([^\r\n]++)")
 _LINE_END = re.compile(rb"[\r\n]")
-_NO_PLACE: Place = (b"",)
+_NO_PLACE: StringPlace = (b"",)
 """Of events that are not JSON."""
-_UNIT = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]++", re.DOTALL)
 
 
 class _Piece(NamedTuple):
@@ -72,7 +68,7 @@ class JoinedLines:
     def __init__(self, scanner: Scanner, *, events: bool) -> None:
         self._scanner = scanner
         self._reader = DocumentReader()
-        self._line = _DATA if events else _LINE
+        self._line = DATA_LINE if events else _LINE
         """Documents stand in ``data:`` lines, or every line is one."""
         self._held = b""
         self._base = 0
@@ -83,7 +79,7 @@ class JoinedLines:
         """Within a line too long to be held."""
         self._calm: set[bytes] = set()
         """Strings after which nothing is pending; most strings of a stream are the same in every document."""
-        self._tracks: dict[Place, _Track] = {}
+        self._tracks: dict[StringPlace, _Track] = {}
         self._edits: list[tuple[int, bytes]] = []
         self._replaced: set[tuple[int, int]] = set()
         """Where the latest hits begin."""
@@ -153,7 +149,7 @@ class JoinedLines:
         for line in self._line.finditer(held, self._read - self._base, until - self._base):
             document = line[1]
             offset = self._base + line.start(1)
-            if self._line is _DATA and not document.startswith((b"{", b"[", b'"')):
+            if self._line is DATA_LINE and not document.startswith((b"{", b"[", b'"')):
                 self._string(_NO_PLACE, _Piece(offset, document, document))
                 continue
             places, strings, start = self._reader.strings(document)
@@ -172,7 +168,7 @@ class JoinedLines:
                     self._calm.add(raw)
         self._read = until
 
-    def _string(self, place: Place, piece: _Piece) -> None:
+    def _string(self, place: StringPlace, piece: _Piece) -> None:
         """The text at that place goes on with this piece."""
         track = self._tracks.pop(place, None)
         if track is not None and len(track.text) < 3 and self._scanner.dead(track.text, piece.text):
@@ -215,17 +211,14 @@ class JoinedLines:
 
 def _resolved(raw: bytes) -> bytes:
     """The text that a JSON string stands for; the bytes themselves where it is damaged."""
-    try:
-        text: str = json.loads(b'"' + raw + b'"', strict=False)
-    except ValueError:
-        return raw
-    return text.encode("utf-8", "surrogatepass")
+    text = resolved(raw)
+    return raw if text is None else text.encode("utf-8", "surrogatepass")
 
 
 def _spans(raw: bytes) -> list[tuple[int, int]]:
     """For each byte of the resolved text, where it is written."""
     spans: list[tuple[int, int]] = []
-    for unit in _UNIT.finditer(raw):
+    for unit in ESCAPE_OR_PLAIN.finditer(raw):
         start, end = unit.span()
         if raw.startswith(b"\\", start):
             spans += [(start, end)] * len(_resolved(unit[0]))

@@ -9,15 +9,14 @@ from collections import deque
 from collections.abc import Callable
 
 from rewind.model.http import ResponseHead
-from rewind.redaction.forms import placeholder
+from rewind.redaction.json_strings import is_event_stream, is_lines
 from rewind.redaction.scanner import Scanner, Span
 from rewind.redaction.split_secrets import JoinedLines
+from rewind.redaction.values import placeholder
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode_as_far_as_possible, encode
 
 _MOST_KEPT = 32 * 1024 * 1024
 """A stream of documents is remembered up to this size, in case its first characters of a secret must be corrected."""
-
-_LINES = ("ndjson", "jsonl", "json-lines", "json-seq", "stream+json", "jsonlines")
 
 
 class Contiguous:
@@ -104,9 +103,9 @@ class _Pipeline:
         if not first:
             return
         self._begun = True
-        if "event-stream" in self._media or first.startswith((b"data:", b"event:")):
+        if is_event_stream(self._media, first):
             self._joined = JoinedLines(self._scanner, events=True)
-        elif any(name in self._media for name in _LINES) or ("json" in self._media and first[:1] == b"["):
+        elif is_lines(self._media) or ("json" in self._media and first[:1] == b"["):
             self._joined = JoinedLines(self._scanner, events=False)
 
 

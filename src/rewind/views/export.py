@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rewind.redaction.scan import Finding
+from rewind.redaction.scan import SecretFinding
 
 if TYPE_CHECKING:
     from rewind.reading.export import Exported
@@ -39,7 +39,7 @@ def exported(export: "Exported") -> dict[str, Any]:
     }
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def _finding(one: SecretFinding) -> dict[str, Any]:
     return {
         "step": one.step,
         "where": one.where,

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.redaction.patterns import KINDS, entropy, hits
-from rewind.redaction.scan import Scan
+from rewind.redaction.scan import KINDS, Scan, entropy, secret_matches
 from support.aws_frames import frame
 from support.traffic import exchanges_in
 
@@ -83,7 +82,7 @@ def found(text: str, key: str) -> bool:
     """Whether a hit covers most of the key; for a URL its password is the secret."""
     secret = key.split(":")[2].split("@")[0] if "://" in key else key
     at = text.index(secret)
-    return any(hit.start <= at + 2 and hit.end >= at + len(secret) - 2 for hit in hits(text))
+    return any(hit.start <= at + 2 and hit.end >= at + len(secret) - 2 for hit in secret_matches(text))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -117,10 +116,11 @@ def test_private_keys_bearer_headers_and_passwords_in_urls_are_found() -> None:
     maker = Maker(3)
     body = "\n".join(maker.some(64, BASE64) for _ in range(6))
     assert [
-        hit.kind for hit in hits(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----")
+        hit.kind
+        for hit in secret_matches(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----")
     ] == ["private key"]
-    assert hits(f"curl -H 'Authorization: Bearer {maker.some(40)}' https://api.example")
-    assert [hit.kind for hit in hits(f"https://bot:{maker.some(12)}@git.example/x.git")] == [
+    assert secret_matches(f"curl -H 'Authorization: Bearer {maker.some(40)}' https://api.example")
+    assert [hit.kind for hit in secret_matches(f"https://bot:{maker.some(12)}@git.example/x.git")] == [
         "password in a URL"
     ]
 
@@ -146,14 +146,14 @@ def test_private_keys_bearer_headers_and_passwords_in_urls_are_found() -> None:
     ],
 )
 def test_what_only_speaks_of_secrets_is_no_secret(text: str) -> None:
-    assert hits(text) == []
+    assert secret_matches(text) == []
 
 
 def test_a_hit_shows_nothing_of_the_secret() -> None:
     maker = Maker(5)
     for name, make in MAKERS.items():
         key = make(maker)
-        for hit in hits(f"{name}={key}"):
+        for hit in secret_matches(f"{name}={key}"):
             secret = f"{name}={key}"[hit.start : hit.end]
             rest = secret.removeprefix(hit.shown)
             assert rest not in hit.shown
@@ -206,7 +206,7 @@ def test_clean_traffic_gives_hardly_any_false_hit(traffic: Path) -> None:
 def test_a_hostile_text_costs_no_more_than_it_is_long(unit: str) -> None:
     # Where a repeat reads on from every start, or every value is looked at to its end, this takes far longer.
     began = time.process_time()
-    hits(unit * (300_000 // len(unit)))
+    secret_matches(unit * (300_000 // len(unit)))
     assert time.process_time() - began < 5
 
 
@@ -225,7 +225,7 @@ def test_a_long_body_full_of_keys_is_walked_once() -> None:
 def test_an_assignment_inside_another_is_found() -> None:
     key = Maker(3).some(24)
     text = f"secret=config.api_key={key}"
-    [hit] = hits(text)
+    [hit] = secret_matches(text)
     assert text[hit.start : hit.end] == key
 
 
@@ -233,7 +233,7 @@ def test_a_private_key_is_found_between_its_marks() -> None:
     inner = "\n".join(Maker(4).some(64, BASE64) for _ in range(20))
     for kind in ("", "RSA ", "ENCRYPTED "):
         text = f"x -----BEGIN {kind}PRIVATE KEY-----\nProc-Type: 4\n{inner}\n-----END {kind}PRIVATE KEY-----"
-        assert [hit.kind for hit in hits(text)] == ["private key"]
+        assert [hit.kind for hit in secret_matches(text)] == ["private key"]
 
 
 def test_frames_that_are_damaged_are_looked_through_as_well() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rewind.errors import UsageError
 from rewind.model.http import RequestHead, ResponseHead
-from rewind.redaction.body_texts import paths_of, writings
+from rewind.redaction.body_texts import paths_of, texts_of
 from rewind.redaction.removal import PatternedRedactor, Removal, compiled
 from rewind.redaction.secrets import Secrets
 from rewind.wire.encoding import decode, decode_as_far_as_possible, encode
@@ -126,7 +126,7 @@ def test_a_pattern_that_matches_nothing_at_all_is_refused() -> None:
 
 def test_the_path_of_a_text_is_told() -> None:
     body = b'{"model": "m", "messages": [{"role": "user"}, {"content": [{"text": "here"}]}]}'
-    texts = list(writings(body, "application/json"))
+    texts = list(texts_of(body, "application/json"))
     found = paths_of(body, texts)
     paths = {written.text: found[written.offset] for written in texts}
     assert paths["here"] == "messages[1].content[0].text"

@@ -8,8 +8,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from rewind.redaction.forms import forms, placeholder
 from rewind.redaction.scanner import Scanner
+from rewind.redaction.values import forms, placeholder
 
 AWKWARD = "pä\"ss\\w/ö+rd <1&2>'3"
 

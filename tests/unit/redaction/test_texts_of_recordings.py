@@ -9,7 +9,14 @@ from typing import Any
 
 from rewind.model.session import Recording, Session
 from rewind.model.step import Step
-from rewind.redaction.recording_texts import NAMES, TOLD_APART, WORDS, Place, outline_texts, retold
+from rewind.redaction.recording_texts import (
+    HANDLED_APART,
+    IDS,
+    WORDS,
+    TextPlace,
+    with_outline_changed,
+    with_texts_changed,
+)
 
 
 def made(kind: Any, path: str, texts: dict[str, str]) -> Any:
@@ -51,7 +58,7 @@ def passed_over(value: Any) -> set[str]:
     """The texts in the fields that are named as exceptions."""
     kept: set[str] = set()
     for one in dataclasses_of(value):
-        for kind, name in NAMES | TOLD_APART | WORDS:
+        for kind, name in IDS | HANDLED_APART | WORDS:
             if isinstance(one, kind):
                 held = getattr(one, name)
                 kept |= {held} if isinstance(held, str) else set(held or ())
@@ -63,13 +70,13 @@ def test_every_text_of_a_recording_is_met_but_for_those_that_are_named() -> None
     recording: Recording = made(Recording, "", texts)
     met: set[str] = set()
 
-    def hear(text: str, _place: Place) -> str:
+    def hear(text: str, _place: TextPlace) -> str:
         met.add(text)
         return text
 
-    assert outline_texts(recording, hear) == recording
+    assert with_outline_changed(recording, hear) == recording
     for step in recording.steps:
-        assert retold(step, hear) is step
+        assert with_texts_changed(step, hear) is step
     words = {
         getattr(one, name)
         for one in dataclasses_of(recording)
@@ -88,22 +95,22 @@ def test_every_text_that_is_met_can_be_changed() -> None:
     recording: Recording = made(Recording, "", {})
     left: set[str] = set()
 
-    def change(text: str, _place: Place) -> str:
+    def change(text: str, _place: TextPlace) -> str:
         return text.upper()
 
-    def look(text: str, place: Place) -> str:
+    def look(text: str, place: TextPlace) -> str:
         if not place.is_word and text != text.upper():
             left.add(place.path)
         return text
 
-    outline_texts(outline_texts(recording, change), look)
+    with_outline_changed(with_outline_changed(recording, change), look)
     for step in recording.steps:
-        retold(retold(step, change), look)
+        with_texts_changed(with_texts_changed(step, change), look)
     assert left == set()
 
 
 def test_the_exceptions_are_fields_that_there_are() -> None:
-    for kind, name in NAMES | TOLD_APART | WORDS:
+    for kind, name in IDS | HANDLED_APART | WORDS:
         assert name in {one.name for one in fields(kind)}, (kind, name)
-    assert {kind for kind, _ in TOLD_APART} >= {Session}
+    assert {kind for kind, _ in HANDLED_APART} >= {Session}
     assert is_dataclass(Step)

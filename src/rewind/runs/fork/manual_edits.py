@@ -14,7 +14,7 @@ from rewind.edit.edits import Edit, SetResponse
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
 from rewind.providers.shared.request_body import opened
-from rewind.redaction.forms import PLACEHOLDER
+from rewind.redaction.values import PLACEHOLDER
 
 NOT_KEPT = "holds a secret that is not kept: REDACTED… stands in its place, and would be sent."
 
