@@ -19,7 +19,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography import x509
@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from rewind.errors import EnvironmentProblem, UsageError
+from rewind.files import write_whole
 from rewind.providers.hosts import HostRules, addresses, as_address, plain_name
 
 RUN_LIFETIME = dt.timedelta(hours=48)
@@ -245,8 +246,8 @@ def create_persistent(home: Path, rules: HostRules) -> Authority:
                 certificate = ca_certificate(key, rules, PERSISTENT_LIFETIME)
                 pem = certificate.public_bytes(serialization.Encoding.PEM)
                 # The certificate first: a key file means that the pair is complete.
-                _write_whole(folder / _CERTIFICATE_FILE, pem)
-                _write_whole(folder / _KEY_FILE, key_pem(key) + pem)
+                write_whole(folder / _CERTIFICATE_FILE, pem, private=True)
+                write_whole(folder / _KEY_FILE, key_pem(key) + pem, private=True)
     except OSError as error:
         raise EnvironmentProblem(
             f"The CA could not be kept in {folder}: {error.strerror or error}."
@@ -314,20 +315,6 @@ def _locked(folder: Path) -> Iterator[None]:
     with (folder / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # 0600, whatever the umask
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).rename(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
 
 
 def _read_private(path: Path) -> bytes:

@@ -1,13 +1,12 @@
 """What models cost: the prices in force, and today's, fetched because the user asked."""
 
-import os
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rewind.errors import EnvironmentProblem, RewindError
+from rewind.files import write_whole
 from rewind.pricing import snapshot as _format
 from rewind.pricing.prices import OwnPrices, Prices
 from rewind.pricing.snapshot import DamagedSnapshot, Snapshot, checked_snapshot
@@ -91,22 +90,8 @@ def refresh(target: Path, *, url: str | None = None) -> str:
             hint="pip install --upgrade 'llm-rewind[prices]'",
         ) from problem
     try:
-        _write(target, snapshot)
+        write_whole(target, snapshot, private=True)
     except OSError as problem:
         raise EnvironmentProblem(f"{target} cannot be written: {problem.strerror}.") from problem
     models = sum(len(provider.models) for provider in providers)
     return f"Prices of {models:,} models from {len(providers)} sellers are in {target}."
-
-
-def _write(target: Path, data: bytes) -> None:
-    """All of it or nothing, for its owner only."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    written = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        written.replace(target)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise

@@ -8,12 +8,12 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from rewind.errors import BadCassette, DamagedStore, EnvironmentProblem, NewerStore
+from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore
+from rewind.files import write_whole
 
 FORMAT = 1
 """The number of the store's layout. Additions do not change it; a changed meaning does."""
@@ -67,38 +67,6 @@ def read_file(path: Path) -> bytes:
         return read_at(fd, os.fstat(fd).st_size, 0)
     finally:
         os.close(fd)
-
-
-def read_bounded(path: Path, most: int) -> bytes:
-    """All of a file that is not larger. Raises BadCassette."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > most:
-                raise BadCassette(f"{path} has {size:,} bytes, and a cassette at most {most:,}.")
-            return read_at(file.fileno(), size, 0)
-    except OSError as error:
-        raise BadCassette(f"{path} cannot be opened: {reason(error)}.") from error
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Others see the old file or the new one, also after a crash. Raises EnvironmentProblem."""
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):  # what went wrong first is what matters
-                beside.unlink()
-            raise
-    except OSError as error:
-        raise EnvironmentProblem(f"Cannot write {path}: {reason(error)}.") from error
 
 
 class GrowingFile:
@@ -217,7 +185,7 @@ def prepare_home(home: Path) -> Path:
         if existed and (marked or not any(home.iterdir())):
             home.chmod(0o700)  # ours beyond doubt; a stranger's folder keeps its mode
         if not marked:
-            _write_marker(home)
+            write_whole(home / "format", b"rewind-store %d\n" % FORMAT, private=True)
         sessions = home / "sessions"
         with contextlib.suppress(FileExistsError):
             make_private_folder(sessions)
@@ -226,14 +194,3 @@ def prepare_home(home: Path) -> Path:
     except OSError as error:
         raise EnvironmentProblem(f"Cannot write to the store {home}: {reason(error)}.") from error
     return sessions
-
-
-def _write_marker(home: Path) -> None:
-    """Whole or not at all: a reader must never see half a marker."""
-    fresh = home / f".format-{secrets.token_hex(8)}"
-    with contextlib.ExitStack() as tidy:
-        tidy.callback(fresh.unlink, missing_ok=True)
-        file = GrowingFile(fresh)
-        tidy.callback(file.close)
-        file.append(b"rewind-store %d\n" % FORMAT)
-        fresh.replace(home / "format")

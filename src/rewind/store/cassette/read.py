@@ -1,5 +1,6 @@
 """Reading a cassette: a session is put together from records that may be anybody's."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from rewind.store.cassette.records import (
 )
 from rewind.store.cassette.references import References
 from rewind.store.cassette.seal import MOST_TEXT, MemoryBudget, RawRecord, UnsealedCassette, unseal
-from rewind.store.files import read_bounded
+from rewind.store.files import read_at, reason
 from rewind.store.folders import folder_name
 from rewind.store.journal.reader import status_of
 from rewind.store.journal.writer import STREAMS
@@ -35,7 +36,15 @@ _OF_A_STEP = 8 * 1024
 
 def read_cassette_file(path: Path) -> Portable:
     """The session in that file, packed or not. Raises BadCassette."""
-    return read_cassette(read_bounded(path, MOST_TEXT), file=str(path))
+    try:
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MOST_TEXT:
+                raise BadCassette(f"{path} has {size:,} bytes, and a cassette at most {MOST_TEXT:,}.")
+            data = read_at(file.fileno(), size, 0)
+    except OSError as error:
+        raise BadCassette(f"{path} cannot be opened: {reason(error)}.") from error
+    return read_cassette(data, file=str(path))
 
 
 def read_cassette(data: bytes, *, file: str) -> Portable:

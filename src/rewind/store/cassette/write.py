@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.files import write_whole
 from rewind.model.http import Headers, header
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, SessionEnd
@@ -30,7 +31,7 @@ from rewind.store.cassette.records import (
 )
 from rewind.store.cassette.references import Layout
 from rewind.store.cassette.seal import Manifest, is_light, most_joined, packed, seal
-from rewind.store.files import write_whole
+from rewind.store.files import reason
 from rewind.store.journal.writer import STREAMS
 
 
@@ -124,4 +125,7 @@ def write_cassette_file(path: Path, data: bytes) -> None:
         text, data = data, packed(data)
         if most_joined(len(data)) < most_joined(len(text)):
             _check_readable(data)
-    write_whole(path, data)
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise EnvironmentProblem(f"Cannot write {path}: {reason(error)}.") from error
