@@ -291,9 +291,9 @@ def _read(source: _Source, name: str, kind: str) -> Any:
 
 _WANTED = {
     "bool": "true or false",
-    "list": "a list of texts",
+    "list": "a list of strings",
     "path": "a path",
-    "text": "a text",
+    "text": "a string",
     "table": "a table in a file",
 }
 

@@ -125,7 +125,7 @@ def test_a_store_that_cannot_be_used_does_not_stop_the_agent(bench: Lab) -> None
     (bench.home / "format").write_text("rewind-store 999\n")
     ran = bench.rewind("record", sys.executable, "-c", "print('still here'); raise SystemExit(5)")
     assert (ran.code, ran.text) == (5, "still here\n")
-    assert "not kept" in ran.talk
+    assert "was not recorded" in ran.talk
     assert "999" in ran.talk
     assert "Session recorded" not in ran.talk
     assert sorted(path.name for path in bench.home.iterdir()) == ["format"]

@@ -93,7 +93,7 @@ def test_a_file_that_may_not_grow(lab: MakeLab) -> None:
     limit = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh"]
     result = record(bench, prefix=limit)
     everything_reached_the_agent(bench, result)
-    assert "not kept" in result.talk.lower()
+    assert "not recorded" in result.talk.lower()
 
 
 def test_no_room_from_the_start(lab: MakeLab) -> None:

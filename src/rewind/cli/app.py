@@ -59,7 +59,7 @@ def common_options(function: Command) -> Command:
         metavar="DIR",
         expose_value=False,
         callback=_remember_home,
-        help="Work on the store in DIR (else REWIND_HOME, ./.rewind, or your data folder)",
+        help="Use the store in DIR (default: REWIND_HOME, ./.rewind, or your data folder)",
     )(function)
     return click.option(
         "--debug",

@@ -39,7 +39,7 @@ since_option = click.option(
     "--since",
     callback=_when,
     metavar="WHEN",
-    help="Only sessions that began then or later: 30min, 2h, 7d, 2026-11-01",
+    help="Only sessions that started since then: 30min, 2h, 7d, 2026-11-01",
 )
 
 

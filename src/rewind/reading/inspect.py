@@ -142,7 +142,7 @@ def inspect_context(
         outline = read_outline(reader, recording, on_progress)
     found = _understood(recording, outline, index)
     if found.kind is not StepKind.LLM_CALL:
-        raise UsageError(f"Step {index} is no call to a model: no model read anything.")
+        raise UsageError(f"Step {index} is not a call to a model, so no model read anything.")
     if since is None and found.place is not None:
         since = found.place.parent
     entries = context_of(found.asked, outline.held(index))

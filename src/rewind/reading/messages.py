@@ -64,7 +64,7 @@ def conversation(
     Of several threads, that of this last call, or the one named. Raises SessionNotFound or UsageError.
     """
     if api is not None and api not in APIS:
-        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(APIS)}")
+        raise UsageError(f"Messages cannot be written for {api!r}.", hint=f"one of: {', '.join(APIS)}")
     with open_session(home, ref) as reader:
         recording = _upto(reader.recording(), upto)
         outline = read_outline(reader, recording, on_progress)
@@ -99,7 +99,7 @@ def _last(recording: Recording, outline: Outline, thread: int | None) -> Outline
     session = recording.session.id
     if not calls:
         raise UsageError(
-            f"No model was asked in session {session} up to that step.",
+            f"No model was called in session {session} up to that step.",
             hint=f"rewind inspect {recording.session.ref}",
         )
     fitting = [one for one in calls if one.place is not None and thread in (None, one.place.thread)]

@@ -86,7 +86,7 @@ def refresh(target: Path, *, url: str | None = None) -> str:
         ) from problem
     except ValueError as problem:
         raise EnvironmentProblem(
-            f"What {source.url} answered is no price list that the installed genai-prices understands.",
+            f"The answer of {source.url} is not a price list that the installed genai-prices understands.",
             hint="pip install --upgrade 'llm-rewind[prices]'",
         ) from problem
     try:

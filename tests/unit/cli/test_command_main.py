@@ -28,7 +28,7 @@ def test_help_names_every_command_with_its_summary(rewind, arguments):
     assert ran.code == 0
     assert ran.text == commands.help_text()
     assert all(name in ran.text and summary in ran.text for name, (_, summary) in commands.COMMANDS.items())
-    assert max(map(len, ran.text.splitlines())) <= 100
+    assert max(map(len, ran.text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", sorted(commands.COMMANDS))

@@ -293,7 +293,7 @@ def test_what_is_no_call_to_a_model_has_no_context(rewind: Rewind, shelf: Shelf)
     writer.close()
     ran = rewind("inspect", "last:1", "--context")
     assert ran.code == ExitCode.USAGE
-    assert "no call to a model" in ran.talk
+    assert "not a call to a model" in ran.talk
 
 
 def test_a_value_with_a_line_break_cannot_pose_as_another_fact(rewind: Rewind, shelf: Shelf) -> None:

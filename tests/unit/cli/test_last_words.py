@@ -80,14 +80,14 @@ def test_secrets_and_remarks_have_lines_of_their_own():
 def test_a_broken_recording_says_what_was_not_kept_even_when_quiet(quiet: bool):
     first, second, *rest = recorded(broken="No space left on device", quiet=quiet)
     assert first == "rewind: the recording is not complete: No space left on device"
-    assert "not kept" in second
+    assert "is not recorded" in second
     assert bool(rest) is not quiet
 
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_run_that_could_not_be_kept_at_all_names_no_session(quiet: bool):
     first, _ = recorded(session_id="", broken="The store is read-only.", quiet=quiet, llm_calls=0)
-    assert first == "rewind: this run was not kept: The store is read-only."
+    assert first == "rewind: this run was not recorded: The store is read-only."
 
 
 def test_a_replay_says_what_it_saved_where_that_is_known():

@@ -56,7 +56,7 @@ def test_a_sum_that_leaves_calls_out_is_marked_and_explained(rewind: Rewind, she
     writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
     ran = rewind("list")
     assert " $0.011+ " in ran.text
-    assert "+ some calls are left out" in ran.talk
+    assert "+ some calls are not counted" in ran.talk
     (session,) = rewind("list", "--json").json()["sessions"]
     assert (session["cost_usd"], session["unpriced"], session["peak_context"]) == (0.011, 1, 1000)
 
@@ -120,7 +120,7 @@ def test_filters_that_nothing_passes_are_said(rewind: Rewind, shelf: Shelf):
     shelf.add("7f3a2b9c")
     ran = rewind("list", "--name", "nobody")
     assert (ran.code, ran.data) == (0, b"")
-    assert ran.talk.startswith("No session passes all of these filters.\n")
+    assert ran.talk.startswith("No session matches all of these filters.\n")
     assert rewind("list", "--name", "nobody", "--json").json()["sessions"] == []
 
 

@@ -118,7 +118,7 @@ def test_a_system_prompt_that_stands_beside_the_list_is_spoken_of(
 ) -> None:
     ran = rewind("messages", talked, "--as", api)
     assert SYSTEM not in ran.text
-    assert f"the system prompt stands beside the list of {api}: --json has it" in ran.talk
+    assert f"{api} takes the system prompt outside the list: --json has it" in ran.talk
     assert SYSTEM in str(rewind("messages", talked, "--as", api, "--json").json()["system"])
 
 
@@ -200,7 +200,7 @@ def test_a_call_that_got_no_answer_ends_with_its_question(rewind: Rewind, shelf:
     [
         (["aaaaaaaa", "--upto", "7"], 3, "has no step 7; it has 2, from 1 to 2"),
         (["aaaaaaaa:7"], 3, "has no step 7"),
-        (["aaaaaaaa:1", "--upto", "2"], 2, "name two steps"),
+        (["aaaaaaaa:1", "--upto", "2"], 2, "name different steps"),
         (["aaaaaaaa", "--thread", "4"], 2, "no thread 4 up to that step; its threads are 1 to 1"),
         (["aaaaaaaa", "--as", "smoke"], 2, "'smoke' is not one of"),
         (["nobody"], 3, "No session is called 'nobody'"),
@@ -220,7 +220,7 @@ def test_a_session_without_a_model_has_no_messages(rewind: Rewind, shelf: Shelf)
     for session in ("99999999", "99999998"):
         ran = rewind("messages", session)
         assert ran.code == 2
-        assert "No model was asked" in ran.talk
+        assert "No model was called" in ran.talk
 
 
 def test_whatever_a_model_wrote_cannot_steer_the_terminal(rewind: Rewind, shelf: Shelf) -> None:
@@ -251,7 +251,7 @@ def test_python_finds_the_store_as_the_commands_do(rewind: Rewind, talked: str) 
 def test_python_meets_the_same_errors(talked: str, home: Path) -> None:
     with pytest.raises(SessionNotFound, match="no step 9"):
         package.messages(talked, upto=9, home=home)
-    with pytest.raises(UsageError, match="no shape 'smoke'"):
+    with pytest.raises(UsageError, match="cannot be written for 'smoke'"):
         package.messages(talked, as_="smoke", home=home)
 
 

@@ -58,7 +58,7 @@ def test_the_calls_of_the_last_days_are_counted_by_model(rewind: Rewind, filled:
     assert re.match(r"small-model +2 +2,000 +1,200 +20 +8 +\$0.022 +12 +12 +3 +0 +0$", rows[0])
     assert re.match(r"stranger +1 +1,000 +600 +10 +4 +— +12 ", rows[1])
     assert re.match(r"total +3 +3,000 +1,800 +30 +12 +\$0.022\+ ", rows[2])
-    assert "1 call unpriced: the price or the tokens are not known" in ran.text
+    assert "1 call unpriced: their price or tokens are unknown" in ran.text
     assert "Saved by replay: nothing yet" in ran.text
     assert "1 other step not counted" in ran.talk
 
@@ -129,7 +129,7 @@ def test_many_groups_are_cut_and_the_rest_is_said(rewind: Rewind, shelf: Shelf):
     writer.close()
     text = rewind("stats").text
     assert len(re.findall(r"^model-", text, re.MULTILINE)) == 30
-    assert "5 more are in the total: --json has them all" in text
+    assert "5 more are in the total: --json shows them all" in text
     assert len(rewind("stats", "--json").json()["groups"]) == 35
 
 

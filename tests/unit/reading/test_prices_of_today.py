@@ -121,11 +121,11 @@ def test_fetched_prices_are_written_for_their_owner_alone_and_used(tmp_path: Pat
     ("body", "status", "told"),
     [
         (b"gone", 404, "could not be fetched"),
-        (b"not JSON", 200, "no price list"),
-        (b"{}", 200, "no price list"),
-        (b"[]", 200, "no price list"),
-        (b'[{"id": "acme"}]', 200, "no price list"),
-        (json.dumps([LIST[0] | {"api_pattern": "("}]).encode(), 200, "no price list"),
+        (b"not JSON", 200, "not a price list"),
+        (b"{}", 200, "not a price list"),
+        (b"[]", 200, "not a price list"),
+        (b'[{"id": "acme"}]', 200, "not a price list"),
+        (json.dumps([LIST[0] | {"api_pattern": "("}]).encode(), 200, "not a price list"),
     ],
 )
 def test_a_fetch_that_fails_leaves_the_prices_that_were_there(

@@ -378,7 +378,7 @@ def test_what_is_not_there_or_no_trace_is_named(path: Path) -> None:
             rewind.replay(path)
     with pytest.raises(BadCassette, match="is no file"):
         rewind.replay(path.parent)
-    with pytest.raises(UsageError, match="no shape"):
+    with pytest.raises(UsageError, match="cannot be written for"):
         rewind.replay(record(path.with_name("b.jsonl"), "openai"), as_="cobol")
 
 

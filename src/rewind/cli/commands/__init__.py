@@ -15,7 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("rewind.cli.commands.search", "Find a text in everything recorded"),
     "export": ("rewind.cli.commands.export", "Write a session to a file that can be shared and replayed"),
     "import": ("rewind.cli.commands.import_", "Take in a cassette, or what another tool recorded"),
-    "verify": ("rewind.cli.commands.verify", "Hash every recorded byte again and name what is damaged"),
+    "verify": ("rewind.cli.commands.verify", "Check every recorded byte and name what is damaged"),
     "config": ("rewind.cli.commands.config", "Show each setting, its value and where it comes from"),
     "completion": ("rewind.cli.commands.completion", "Print the completion script of bash, zsh or fish"),
 }
@@ -30,7 +30,7 @@ def help_text() -> str:
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
     return f"""\
-Rewind records what an AI agent asks of the world, in any language, and replays it offline.
+Rewind records what an AI agent asks of the world, and replays it offline.
 
 Usage: rewind COMMAND [OPTIONS] …
 
@@ -43,7 +43,7 @@ Examples:
   rewind inspect last:4             one step in full
   rewind replay last                the same run again: offline, free, compared
 
-A session is named by its id, a prefix of it, its name, 'last' or 'last~1'; a step is ID:4.
-A cassette (run.rw) or a trace (run.jsonl) may stand in its place.
-For every command: --home DIR (another store), --debug (tracebacks), -h, --help.
+Name a session by its id, a prefix of the id, its name, 'last' or 'last~1'.
+A step is ID:4. A cassette (run.rw) or a trace (run.jsonl) is a session, too.
+Every command takes --home DIR (another store), --debug (tracebacks), --help.
 """

@@ -19,7 +19,7 @@ from rewind.views import store as views
     is_flag=False,
     flag_value="",
     metavar="[URL]",
-    help="Fetch today's prices of genai-prices into the store (needs the extra 'prices'), then show the settings",
+    help="First fetch today's prices from genai-prices into the store (needs the extra 'prices')",
 )
 @json_option
 @common_options
@@ -48,5 +48,5 @@ def command(app: App, fetch_prices: str | None, as_json: bool) -> int:
         err().line(Span(f"user file: {file}", "dim"))
         err().line(Span(f"prices: {prices.source}, {prices.date}", "dim"))
     for wrong, right in mistyped_variables(os.environ).items():
-        err().line(Span(f"{wrong} is set, but is no setting; {right} is.", "yellow"))
+        err().line(Span(f"{wrong} is set, but is not a setting. Did you mean {right}?", "yellow"))
     return ExitCode.OK

@@ -25,7 +25,7 @@ def command(app: App, project: bool, with_ca: bool, as_json: bool) -> int:
     """Prepare the store, and show which clients can be recorded on this machine.
 
     Nothing needs to be installed or trusted: each run has its own certificate authority, in memory. --ca is for
-    those who point a browser or another machine at a gateway. Calling it again does no harm.
+    pointing a browser or another machine at a gateway. It is safe to run this again.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def command(app: App, project: bool, with_ca: bool, as_json: bool) -> int:
       rewind init --ca
     """
     if project and app.home_flag is not None:
-        raise UsageError("--project and --home both say where the store is: one of them.")
+        raise UsageError("--project and --home both name a store: use one of them.")
     project_store = make_project_store(Path.cwd()) if project else None
     done = set_up(app.settings(), with_ca=with_ca)
     if as_json:

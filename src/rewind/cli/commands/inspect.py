@@ -16,8 +16,8 @@ from rewind.views import call as views
 
 @click.command("inspect")
 @session_argument(metavar="SESSION[:STEP]")
-@click.option("--request", "only_request", is_flag=True, help="Of a step: only what was asked")
-@click.option("--response", "only_response", is_flag=True, help="Of a step: only what was answered")
+@click.option("--request", "only_request", is_flag=True, help="Of a step: only the request")
+@click.option("--response", "only_response", is_flag=True, help="Of a step: only the answer")
 @click.option(
     "--context", is_flag=True, help="Of a step: what the model read, message by message, with sizes"
 )
@@ -25,11 +25,11 @@ from rewind.views import call as views
     "--diff",
     type=click.IntRange(min=1),
     metavar="STEP",
-    help="With --context: what changed since that step (default: the call it goes on from)",
+    help="With --context: what changed since STEP (default: the call it goes on from)",
 )
-@click.option("--full", is_flag=True, help="With --context: long messages and unchanged ones in full")
+@click.option("--full", is_flag=True, help="With --context: show long and unchanged messages in full")
 @click.option(
-    "--raw", is_flag=True, help="Of a step: the exact recorded bytes of the body (the answer's, or --request)"
+    "--raw", is_flag=True, help="Of a step: the exact bytes of the answer (with --request: of the request)"
 )
 @json_option
 @common_options
@@ -47,9 +47,9 @@ def command(
 ) -> int:
     """Show SESSION step by step, or one STEP in full.
 
-    Tool calls are worked out from the conversation: 4.1 is the first tool that the answer of step 4 asks for.
-    What agents and models wrote is shown with control characters made visible. --raw gives the bytes as they
-    are, content encoding included, when stdout is a file or a pipe; on a terminal it shows them escaped.
+    Tool calls come from the conversation: 4.1 is the first tool that the answer of step 4 asks for. Control
+    characters in recorded text are made visible. --raw writes the exact bytes, content encoding included, to a file
+    or a pipe; on a terminal it shows them escaped.
 
     \b
     Examples:
@@ -72,14 +72,14 @@ def command(
             changes=diff is not None or full,
         )
     if only_request and only_response and raw:
-        raise UsageError("--raw gives one body: either --request or --response.")
+        raise UsageError("--raw shows one body: use --request or --response, not both.")
     if tool is not None and (raw or context or only_request or only_response):
         raise UsageError(
-            "--context, --raw, --request and --response are about a step, not about a tool call.",
+            "--context, --raw, --request and --response apply to a step, not to a tool call.",
             hint=f"rewind inspect {ref}:{tool[0]}",
         )
     if raw and as_json:
-        raise UsageError("--raw gives bytes, --json gives JSON: one of them.")
+        raise UsageError("--raw prints bytes and --json prints JSON: use one of them.")
     if raw:
         _show_raw(reading.recorded_body(app.home, ref, index or 0, request=only_request))
         return ExitCode.OK
@@ -111,14 +111,14 @@ def command(
 def _check_options(ref: str, index: int | None, *, context: bool, others: list[bool], changes: bool) -> None:
     if index is None and (context or any(others)):
         raise UsageError(
-            "--context, --raw, --request and --response are about one step.",
+            "--context, --raw, --request and --response apply to one step.",
             hint=f"rewind inspect {ref}:1 --context",
         )
     if context and any(others):
         raise UsageError("--context shows what the model read; --raw, --request and --response show bodies.")
     if changes and not context:
         raise UsageError(
-            "--diff and --full go with --context.", hint=f"rewind inspect {ref}:{index or 1} --context"
+            "--diff and --full need --context.", hint=f"rewind inspect {ref}:{index or 1} --context"
         )
 
 
@@ -129,6 +129,6 @@ def _show_raw(recorded: bytes | None) -> None:
     if sys.stdout.isatty():
         # Bytes of strangers on a screen could do anything to it; a file or a pipe gets them unaltered.
         out().line(body.decode("utf-8", "backslashreplace"))
-        err().line(Span("shown escaped; > FILE gives the exact bytes", "dim"))
+        err().line(Span("shown escaped; redirect to a FILE for the exact bytes", "dim"))
     else:
         write_data(body)

@@ -20,14 +20,16 @@ SHOWN = 30
 @click.option(
     "--name", metavar="NAME", help="Only sessions with NAME in their name, or a pattern: 'refund-*'"
 )
-@click.option("--model", metavar="MODEL", help="Only sessions that called a model of that name or pattern")
+@click.option(
+    "--model", metavar="MODEL", help="Only sessions that called a model with this name, or a pattern"
+)
 @since_option
 @click.option(
     "--status",
     "statuses",
     type=click.Choice([outcome.value for outcome in Outcome]),
     multiple=True,
-    help="Only sessions that came out so (repeatable: one of them)",
+    help="Only sessions with this status (repeatable: any of them)",
 )
 @click.option(
     "--tag",
@@ -41,15 +43,15 @@ SHOWN = 30
     "texts",
     metavar="TEXT",
     multiple=True,
-    help="Only sessions in which 'rewind search TEXT' finds something (repeatable: all in one text)",
+    help="Only sessions where 'rewind search TEXT' finds something (repeatable: all in one text)",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Show the N newest (0: all; otherwise {SHOWN}, with --json all)",
+    help=f"Show the N newest (0: all; default {SHOWN}, with --json all)",
 )
-@click.option("--all", "with_probes", is_flag=True, help="Probes of 'bisect --prove', too")
+@click.option("--all", "with_probes", is_flag=True, help="Include the probes of 'bisect --prove'")
 @click.option("--tree", "as_tree", is_flag=True, help="Show forks under the sessions they come from")
 @json_option
 @common_options
@@ -69,8 +71,8 @@ def command(
 ) -> int:
     """Show the recorded sessions, newest first.
 
-    Filters can be combined; a session must pass all of them. NAME and MODEL are looked for anywhere in the name, in
-    capitals or not; with *, ? or [ they are a pattern for all of it.
+    Filters combine: a session must match all of them. NAME and MODEL match any part of a name, in upper or lower
+    case; with *, ? or [ they are patterns for the whole name.
 
     \b
     Examples:

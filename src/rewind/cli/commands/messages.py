@@ -17,14 +17,16 @@ from rewind.views import call as views
     "--upto",
     type=click.IntRange(min=1),
     metavar="STEP",
-    help="Up to and including the answer of that step (default: all; SESSION:STEP says the same)",
+    help="Stop after the answer of that step (default: the last one; same as SESSION:STEP)",
 )
-@click.option("--as", "api", type=click.Choice(APIS), help="The API to write for (default: that of the step)")
+@click.option(
+    "--as", "api", type=click.Choice(APIS), help="The API to write for (default: the one of the step)"
+)
 @click.option(
     "--thread",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of several conversations, that one (default: the one of the last call)",
+    help="Which conversation, if there are several (default: the one of the last call)",
 )
 @json_option
 @common_options
@@ -34,9 +36,9 @@ def command(
 ) -> int:
     """Print the messages of SESSION up to a step, ready for a fresh call.
 
-    What comes out is the list that the API takes as messages (openai, anthropic), input (responses) or contents
-    (gemini): all that the model had read at its last call, and its answer. The system prompt is the first message
-    for openai and responses. The other two take it beside the list; --json has both, and the model.
+    The output is the list that the API takes as messages (openai, anthropic), input (responses) or contents
+    (gemini): all that the model read at its last call, and its answer. For openai and responses, the system prompt
+    is the first message. The other two take it outside the list; --json has both, and the model.
 
     \b
     Examples:
@@ -47,7 +49,7 @@ def command(
     ref, index = split_step(session)
     if index is not None and upto is not None and index != upto:
         raise UsageError(
-            f"{session} and --upto {upto} name two steps.", hint=f"rewind messages {ref} --upto {upto}"
+            f"{session} and --upto {upto} name different steps.", hint=f"rewind messages {ref} --upto {upto}"
         )
     with progress_line() as on_progress:
         found = conversation(
@@ -71,7 +73,7 @@ def _print_remarks(found: Conversation) -> None:
     transcript = found.retold
     if transcript.system is not None:
         err().line(
-            Span(f"the system prompt stands beside the list of {transcript.api}: --json has it", "yellow")
+            Span(f"{transcript.api} takes the system prompt outside the list: --json has it", "yellow")
         )
     for remark in transcript.remarks:
         err().line(Span(remark, "yellow"))

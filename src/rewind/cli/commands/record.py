@@ -14,14 +14,18 @@ from rewind.runs.upstream import upstream_of
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.option("--name", metavar="NAME", help="A name for the session; names may repeat, the newest is meant")
+@click.option(
+    "--name", metavar="NAME", help="A name for the session (where names repeat, the newest is meant)"
+)
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag of your own (repeatable)")
 @click.option("--host", "hosts", multiple=True, metavar="PATTERN", help="Also record this host (repeatable)")
 @click.option("--all-hosts/--no-all-hosts", default=None, help="Record every host, not only known LLM APIs")
 @upstream_options
-@click.option("--durable/--no-durable", default=None, help="Sync each step to the disk, for power cuts")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but what went wrong")
+@click.option("--durable/--no-durable", default=None, help="Sync each step to disk, to survive a power cut")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the gateway (0: any)"
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong")
 @common_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
 @click.pass_obj

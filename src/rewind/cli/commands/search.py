@@ -17,7 +17,7 @@ SHOWN = 20
 
 @click.command("search")
 @click.argument("texts", metavar="TEXT…", nargs=-1, required=True)
-@click.option("--case", is_flag=True, help="Capitals count: 'Paris' does not find 'paris'")
+@click.option("--case", is_flag=True, help="Match upper and lower case: 'Paris' does not find 'paris'")
 @click.option(
     "--in",
     "kinds",
@@ -32,7 +32,7 @@ SHOWN = 20
     type=click.IntRange(min=0),
     default=SHOWN,
     metavar="N",
-    help=f"Show the N newest (0: all; otherwise {SHOWN})",
+    help=f"Show the N newest (0: all; default {SHOWN})",
 )
 @json_option
 @common_options
@@ -49,9 +49,9 @@ def command(
 ) -> int:
     """Find TEXT in prompts, answers, thinking, tool calls and their results, errors and other HTTP bodies.
 
-    TEXT is looked for as it stands, anywhere in a text, in capitals or not; there are no patterns. Of several TEXTs all
-    must occur in the same text; quote a phrase. A text that an agent repeats in many requests is found once, at
-    the step where it first appears. The newest sessions come first.
+    TEXT matches as it is, anywhere in a text, in upper or lower case; there are no patterns. Several TEXTs must all
+    occur in the same text; quote a phrase. A text that an agent repeats in many requests is found once, at the step
+    where it first appears. The newest sessions come first.
 
     \b
     Examples:

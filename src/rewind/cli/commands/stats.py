@@ -17,23 +17,23 @@ from rewind.views import store as views
     type=click.IntRange(min=0, max=36_500),
     default=30,
     metavar="N",
-    help="Only the last N days, today included (0: all; otherwise 30)",
+    help="Only the last N days, including today (0: all; default 30)",
 )
 @click.option(
     "--by",
     type=click.Choice(GROUPINGS),
     default="model",
-    help="What the calls are put together by (otherwise model)",
+    help="What to group the calls by (default model)",
 )
 @json_option
 @common_options
 @click.pass_obj
 def command(app: App, days: int, by: str, as_json: bool) -> int:
-    """Show what the recorded LLM calls come to: tokens, cost, latency, errors, and what replays saved.
+    """Show tokens, cost, latency and errors of the recorded LLM calls, and what replays saved.
 
-    Days are those of UTC. Latencies are over the good answers. Answers that a replay served from a recording are not
-    counted as calls; what they saved is told apart. A + behind a cost says that some calls are left out of it,
-    because their price or their tokens are not known.
+    Days are UTC. Latencies count good answers only. Answers that a replay served from a recording do not count as
+    calls; what they saved is shown separately. A + after a cost means that some calls are not in it: their price or
+    tokens are unknown.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``rewind verify``: hash every recorded byte again and name what is damaged."""
+"""``rewind verify``: check every recorded byte and name what is damaged."""
 
 import click
 
@@ -17,12 +17,12 @@ from rewind.views import store as views
 @common_options
 @click.pass_obj
 def command(app: App, session: str | None, as_json: bool) -> int:
-    """Hash every byte of SESSION, or of the whole store, again and name what is damaged.
+    """Check every recorded byte of SESSION, or of the whole store, and name what is damaged.
 
-    Nothing is changed. The catalog, which is derived from the journals, is brought up to date as well.
+    Recordings are not changed. The catalog, which is derived from them, is brought up to date.
 
     \b
-    Exit code: 0 all is as it was written · 6 something is damaged.
+    Exit code: 0 everything is intact · 6 something is damaged.
 
     \b
     Examples:

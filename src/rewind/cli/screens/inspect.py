@@ -375,9 +375,9 @@ def _print_body(
         terminal.line(Span(read.note, "yellow"))
     if read.binary is not None:
         shown = read.binary[:BINARY_SHOWN].hex(" ", 4)
-        terminal.line(Span(plural(len(read.binary), "byte") + " that are no text: ", "dim"), shown)
+        terminal.line(Span(plural(len(read.binary), "byte") + " that are not text: ", "dim"), shown)
         if len(read.binary) > BINARY_SHOWN:
-            terminal.line(Span("… --raw gives them all", "dim"))
+            terminal.line(Span("… --raw shows them all", "dim"))
     elif read.is_json:
         terminal.line(json.dumps(read.json, indent=2, ensure_ascii=False))
     elif is_event_stream(headers):

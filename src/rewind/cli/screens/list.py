@@ -226,7 +226,7 @@ def say_there_is_nothing(terminal: Terminal, found: SessionList) -> None:
     if found.probes:
         return
     if found.filtered:
-        terminal.line("No session passes all of these filters.")
+        terminal.line("No session matches all of these filters.")
         terminal.line(Span("→ rewind list", "dim"))
     else:
         terminal.line(f"No session is recorded in {found.home} yet.")
@@ -238,7 +238,7 @@ def explain_list(terminal: Terminal, found: SessionList, *, as_json: bool) -> No
     is_table = bool(found.rows) and not as_json
     if is_table and any(row.totals.unpriced and row.totals.cost is not None for row in found.rows):
         terminal.line(
-            Span(f"{SOME_UNKNOWN} some calls are left out: their price or their tokens are not known", "dim")
+            Span(f"{SOME_UNKNOWN} some calls are not counted: their price or tokens are unknown", "dim")
         )
     if found.probes:
         are = "is" if found.probes == 1 else "are"
@@ -246,4 +246,4 @@ def explain_list(terminal: Terminal, found: SessionList, *, as_json: bool) -> No
     if is_table and found.price_warning:
         terminal.line(Span(found.price_warning, "yellow"))
     if is_table and found.more:
-        terminal.line(Span(f"There are older ones: --limit {found.limit * 2}, or 0 for all", "dim"))
+        terminal.line(Span(f"There are more: --limit {found.limit * 2}, or 0 for all", "dim"))

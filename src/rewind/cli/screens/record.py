@@ -22,12 +22,12 @@ def show_recorded(result: RecordResult, spent: Spending | None, *, quiet: bool) 
 def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cost: str | None = None) -> None:
     """The same there; with ``quiet`` only what went wrong."""
     if not result.session_id:
-        terminal.line(Span("rewind: this run was not kept: ", "bold red"), result.broken or "")
+        terminal.line(Span("rewind: this run was not recorded: ", "bold red"), result.broken or "")
         terminal.line("  The agent itself ran as it would without Rewind.")
         return
     if result.broken is not None:
         terminal.line(Span("rewind: the recording is not complete: ", "bold red"), result.broken)
-        terminal.line("  What came after that was not kept. The agent itself was not disturbed.")
+        terminal.line("  What came after that is not recorded. The agent itself was not disturbed.")
     if not quiet:
         terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result, cost)})")
         if result.redactions:

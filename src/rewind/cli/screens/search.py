@@ -45,7 +45,7 @@ def say_what_was_searched(terminal: Terminal, found: SearchReport) -> None:
     """What the hits cannot say themselves."""
     if found.hits:
         if found.more:
-            terminal.line(Span(f"There are older ones: --limit {2 * found.limit}, or 0 for all", "dim"))
+            terminal.line(Span(f"There are more: --limit {2 * found.limit}, or 0 for all", "dim"))
     elif found.index.sessions:
         terminal.line(_nothing(found))
     else:
@@ -59,7 +59,7 @@ def say_what_was_searched(terminal: Terminal, found: SearchReport) -> None:
 def _nothing(found: SearchReport) -> str:
     wanted = " and ".join(map(repr, found.texts)) + (" in one text" if len(found.texts) > 1 else "")
     if found.narrowed:
-        return f"Nothing there contains {wanted}. Without --in, --session and --since more is searched."
+        return f"Nothing there contains {wanted}. Drop --in, --session or --since to search more."
     return f"Nothing recorded contains {wanted}; {plural(found.index.sessions, 'session')} searched."
 
 

@@ -12,7 +12,7 @@ from rewind.text import amount, dollars, number, plural
 SHOWN = 30
 """Groups in the table; the others are summed up below it."""
 _WIDEST_CHART = 90
-_NOT_TOLD = "(not told)"
+_NOT_TOLD = "(unknown)"
 _FIGURES = (
     Column("calls", right=True),
     Column("in", right=True),
@@ -37,7 +37,7 @@ def print_stats(stats: UsageStats) -> None:
     else:
         _show(out(), report)
     if report.other_steps:
-        err().line(Span(f"{plural(report.other_steps, 'other step')} not counted: no LLM calls", "dim"))
+        err().line(Span(f"{plural(report.other_steps, 'other step')} not counted: not LLM calls", "dim"))
     if stats.price_warning:
         err().line(Span(stats.price_warning, "yellow"))
 
@@ -65,7 +65,7 @@ def _print_groups(terminal: Terminal, report: Report) -> None:
         rows.append([Span("total", "bold"), *_cells(report.total)])
     print_table(terminal, (Column(report.by.value, flexible=True, least=16), *_FIGURES), rows)
     if (more := len(report.groups) - SHOWN) > 0:
-        terminal.line(Span(f"{more:,} more are in the total: --json has them all", "dim"))
+        terminal.line(Span(f"{more:,} more are in the total: --json shows them all", "dim"))
 
 
 def _cells(figures: Figures) -> list[Cell]:
@@ -129,9 +129,7 @@ def _print_money(terminal: Terminal, report: Report) -> None:
     terminal.line()
     if total.unpriced:
         terminal.line(
-            Span(
-                f"{plural(total.unpriced, 'call')} unpriced: the price or the tokens are not known", "yellow"
-            )
+            Span(f"{plural(total.unpriced, 'call')} unpriced: their price or tokens are unknown", "yellow")
         )
     if saved.calls:
         tokens = plural(saved.tokens_in + saved.tokens_out, "token")

@@ -24,11 +24,9 @@ def print_verification(terminal: Terminal, found: "Verification") -> None:
         )
     if found.damage:
         hurt = len({damage.session for damage in found.damage})
-        terminal.line(
-            f"{hurt} of {plural(found.sessions, 'session')} damaged; the others are as they were written"
-        )
+        terminal.line(f"{hurt} of {plural(found.sessions, 'session')} damaged; the others are intact")
     else:
-        terminal.line(Span("✓ ", "green"), f"{plural(found.sessions, 'session')} as written")
+        terminal.line(Span("✓ ", "green"), f"{plural(found.sessions, 'session')} intact")
     if found.catalog is not None:
         state = "rebuilt" if found.catalog.rebuilt else "up to date"
         terminal.line(
@@ -58,10 +56,10 @@ def explain_setup(terminal: Terminal, setup: "Setup", project_store: Path | None
     origin = ", ".join(map(str, settings.origin("home")))
     terminal.line("The store is ", Span(str(settings.home), "bold"), f" ({origin}).")
     if project_store is not None and settings.home != project_store:
-        terminal.line(Span(f"./{PROJECT_FOLDER} is ready, but {origin} outweighs it here.", "yellow"))
+        terminal.line(Span(f"./{PROJECT_FOLDER} is ready, but {origin} takes precedence here.", "yellow"))
     if certificate is not None:
         terminal.line(
-            "The lasting CA's certificate is ", Span(str(certificate), "bold"), "; its key stays beside it."
+            "The lasting CA's certificate is ", Span(str(certificate), "bold"), "; its key is next to it."
         )
         terminal.line(
             "  It vouches for recorded hosts only. Whoever trusts it trusts this machine to speak for them:"

@@ -18,7 +18,7 @@ from rewind.providers.shared.write import Pen, media_in
 def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dict[str, Any]], list[str]]:
     """System prompt and messages for that API, and what only the first API can read. Raises UsageError."""
     if api not in SHAPES:
-        raise UsageError(f"There is no shape {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
+        raise UsageError(f"Messages cannot be written for {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
     form = conversation.api.form(Asking(model=conversation.model, system=conversation.system, tools=[]))
     head = RequestHead(method="POST", scheme=TRACE_SCHEME, host="", port=0, target=form.target, headers=())
     request = HttpRequest(head=head, body=TraceBodies().request(form, conversation.give()).data())
