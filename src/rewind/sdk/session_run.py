@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewind.errors import ReplayMiss, RewindError, UsageError
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from rewind.model.step import Step
     from rewind.runs.tally import MissNote
     from rewind.sdk.modes import Mode
-    from rewind.sdk.session_plan import SessionPlan
     from rewind.store.journal.reader import SessionReader
 
 T = TypeVar("T")
@@ -61,10 +59,9 @@ class SessionRun:
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self._asked = asked
         self.run = Run(asked["name"], mode_from(asked["mode"]))
-        self._plan: SessionPlan | None = None
         self._engine: InProcessRun | None = None
         self._tape: SessionReader | None = None
-        self._home = Path()
+        self._write: Callable[[str], None] = lambda _session_id: None
         self._records = self.run.mode == "record"
         """Nobody depends on it yet: where it goes wrong, the program goes on without."""
 
@@ -87,12 +84,11 @@ class SessionRun:
     def _begin(self) -> None:
         # Lazily: a program that carries the decorator switched off never loads the engine.
         from rewind.inprocess.run import InProcessRun
-        from rewind.sdk.session_plan import SessionPlan
+        from rewind.sdk.session_plan import engine_options, write_cassette
 
-        self._plan = SessionPlan(**self._asked)
-        options, self._tape = self._plan.engine_options(self.run.mode)
+        options, self._tape = engine_options(self._asked, self.run.mode)
         self._records = self._tape is None
-        self._home = options.home
+        self._write = partial(write_cassette, self._asked["cassette"], options.home)
         engine = InProcessRun(options)
         engine.start()
         self._engine = engine
@@ -156,9 +152,8 @@ class SessionRun:
         return engine.finish(exit_code_of(error))
 
     def _write_cassette(self, session_id: str, error: BaseException | None) -> None:
-        assert self._plan is not None, "it has begun"
         try:
-            self._plan.write_cassette(self._home, session_id)
+            self._write(session_id)
         except RewindError as problem:
             if error is None:
                 raise

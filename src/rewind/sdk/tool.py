@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rewind.inprocess.run import InProcessRun
     from rewind.sdk.decorators import AsyncDriver
-    from rewind.sdk.tool_calls import ToolCalls
+    from rewind.sdk.tool_calls import ToolFunction
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -76,10 +76,10 @@ def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:
     tool_name = name or str(getattr(function, "__name__", type(function).__name__))
 
     @functools.cache
-    def calls() -> ToolCalls:
-        from rewind.sdk.tool_calls import ToolCalls  # lazily: at the first call in a session
+    def calls() -> ToolFunction:
+        from rewind.sdk.tool_calls import ToolFunction  # lazily: at the first call in a session
 
-        return ToolCalls(function, tool_name, ignore)
+        return ToolFunction(function, tool_name, ignore)
 
     match kind_of(function):
         case "async generator":
@@ -99,7 +99,7 @@ def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:
             return _plain(function, calls)
 
 
-def _plain(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
+def _plain(function: Callable[..., Any], calls: Callable[[], ToolFunction]) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         run = _current_run()
@@ -108,7 +108,7 @@ def _plain(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
     return call
 
 
-def _coroutine(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
+def _coroutine(function: Callable[..., Any], calls: Callable[[], ToolFunction]) -> Any:
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         run = _current_run()
@@ -117,7 +117,7 @@ def _coroutine(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> 
     return call
 
 
-def _generator(function: Callable[..., Any], calls: Callable[[], ToolCalls]) -> Any:
+def _generator(function: Callable[..., Any], calls: Callable[[], ToolFunction]) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         run = _current_run()

@@ -41,8 +41,8 @@ _PATIENCE = 5.0
 """Seconds for which a call that was cancelled when it was recorded waits longer than it did then."""
 
 
-class ToolCalls:
-    """One function, and what becomes of its calls."""
+class ToolFunction:
+    """One function under ``@rewind.tool``, and what becomes of its calls."""
 
     def __init__(self, function: Callable[..., Any], name: str, ignore: Collection[str]) -> None:
         self._function = function

@@ -12,19 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewind.sdk.values.objects import (
-    CannotBuild,
-    KnownClasses,
-    build,
-    check_whole,
-    class_fields,
-    class_name,
-    is_enum,
-    is_object,
-    more_than,
-    parts_of,
-    unset_in,
-)
+from rewind.sdk.values import objects
+from rewind.sdk.values.objects import CannotBuild, KnownClasses, class_name
 from rewind.sdk.values.standard_types import in_one_order, standard_type, standard_type_named
 
 LOST = "lost: "
@@ -104,7 +93,11 @@ def promised(value: Any, known: KnownClasses | None) -> type | None:
     base = _plain_base(type(value))
     if base is None or known is None:
         return base
-    return base if base in known and not more_than(value, ()) and not hasattr(value, "__missing__") else None
+    return (
+        base
+        if base in known and not objects.more_than(value, ()) and not hasattr(value, "__missing__")
+        else None
+    )
 
 
 def _plain_base(kind: type) -> type | None:
@@ -202,7 +195,7 @@ class _Writer:
             parts = form.parts(value)
             self._note(form.name)
             return self.plain(parts)
-        if is_object(kind):
+        if objects.is_object(kind):
             return self._object(value, kind)
         if (base := promised(value, self._known)) is not None:
             if self._known is not None:
@@ -218,15 +211,15 @@ class _Writer:
             self._path.pop()
 
     def _object(self, value: Any, kind: type) -> Any:
-        parts = parts_of(value)
+        parts = objects.parts_of(value)
         if self._known is None:
             return self._as_asked(value, kind, parts)
-        check_whole(value)
+        objects.check_whole(value)
         if kind not in self._known:
             self._note(f"{LOST}{class_name(kind)}, and {self._known.trouble}")
             # Shown with its fields all the same; of what type they are does not matter any more.
             return _Writer(None).plain(parts)
-        unset = ",".join(unset_in(value))
+        unset = ",".join(objects.unset_in(value))
         self._note(_OBJECT + class_name(kind) + (_UNSET + unset if unset else ""))
         return self.plain(parts)
 
@@ -234,7 +227,7 @@ class _Writer:
         """Never given back, only told from others: also by what it holds besides its fields."""
         self._note(_OBJECT + self._name(kind))
         base = _plain_base(kind)
-        if base is None or is_enum(kind) or base is tuple:
+        if base is None or objects.is_enum(kind) or base is tuple:
             return self.plain(parts)
         return self.plain({"fields": parts, "content": plain_content(value, base)})
 
@@ -285,7 +278,7 @@ def _built(at: str, form: str, parts: Any, known: KnownClasses) -> Any:
             name, _, unset = form.removeprefix(_OBJECT).partition(_UNSET)
             if (kind := known.of(name)) is None:
                 raise ValueLost(f"{_where(at)} is a {name}, and {known.trouble}")
-            return build(kind, parts, unset.split(",") if unset else ())
+            return objects.build(kind, parts, unset.split(",") if unset else ())
         if (found := standard_type_named(form)) is None:
             raise ValueLost(f"{_where(at)} is a {form!r}, which this Rewind does not know")
         return found.build(parts)
@@ -370,9 +363,9 @@ class _Comparison:
         if form is not None and kind not in (int, bytes):
             self.not_a_number |= form.name == "Decimal" and back.is_nan()
             return repr(value) == repr(back)
-        if is_enum(kind):
+        if objects.is_enum(kind):
             return value is back
-        if class_fields(kind) is not None:
+        if objects.class_fields(kind) is not None:
             return self._objects(value, back, ask)
         return bool(value == back)
 
@@ -385,7 +378,9 @@ class _Comparison:
     def _objects(self, value: Any, back: Any, ask: bool) -> bool:
         self._ask(value, back, ask)
         # Once: asked again for each part, a deep object would be compared over and over.
-        return unset_in(value) == unset_in(back) and self.same(parts_of(value), parts_of(back), ask=False)
+        return objects.unset_in(value) == objects.unset_in(back) and self.same(
+            objects.parts_of(value), objects.parts_of(back), ask=False
+        )
 
     def _ask(self, value: Any, back: Any, ask: bool) -> None:
         says: Any = type(value).__eq__
