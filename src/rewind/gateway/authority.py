@@ -29,6 +29,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from rewind.errors import EnvironmentProblem, UsageError
 from rewind.files import write_whole
+from rewind.model.clock import SystemClock
 from rewind.providers.hosts import HostRules, addresses, as_address, plain_name
 
 RUN_LIFETIME = dt.timedelta(hours=48)
@@ -120,7 +121,7 @@ def _builder(
     issuer: x509.Certificate | None,
     lifetime: dt.timedelta = RUN_LIFETIME,
 ) -> x509.CertificateBuilder:
-    now = dt.datetime.now(dt.UTC)
+    now = _now()
     since, until = now - BACKDATED, now + lifetime
     if issuer is not None:
         since, until = max(since, issuer.not_valid_before_utc), min(until, issuer.not_valid_after_utc)
@@ -138,6 +139,10 @@ def _builder(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
     )
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.fromtimestamp(SystemClock().now(), dt.UTC)
 
 
 def _subject(name: str) -> x509.Name:
@@ -279,7 +284,7 @@ def load_persistent(home: Path, rules: HostRules) -> Authority:
         raise EnvironmentProblem(f"{path} is damaged: {error}.", hint=again) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         raise EnvironmentProblem(f"In {path} the key does not belong to the certificate.", hint=again)
-    now = dt.datetime.now(dt.UTC)
+    now = _now()
     if certificate.not_valid_after_utc - RUN_LIFETIME < now:
         day = certificate.not_valid_after_utc.date()
         raise EnvironmentProblem(f"The CA in {path.parent} is valid until {day} only.", hint=again)

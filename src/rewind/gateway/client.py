@@ -1,4 +1,4 @@
-"""One client connection behind any of the doors: requests are read one at a time and answered in order."""
+"""One client connection through any of the entries: requests are read one at a time and answered in order."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -182,7 +182,7 @@ class ClientConnection(asyncio.Protocol):
             self._frames.client_data(bytes(self._buffer))
             self._buffer.clear()
 
-    # ── the road ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── requests, one after the other ────────────────────────────────────────────────────────────────────
 
     def _advance(self) -> None:
         """Read on as far as the bytes reach; what follows an unfinished exchange waits its turn."""

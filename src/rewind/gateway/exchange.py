@@ -1,4 +1,4 @@
-"""What the gateway tells of each request and what it is told to do: the seam between sockets and decisions.
+"""What the gateway tells of each request and what it is told to do: the border between sockets and decisions.
 
 The gateway knows bytes and connections; it does not know sessions, tapes or providers. Whoever stands behind
 :class:`RequestHandler` decides. All calls come on the gateway's own thread, in the order things happen on the wire.

@@ -163,7 +163,7 @@ class Relay:
         if self._client is not None:
             self._client.hold_reading(full)
 
-    # ── the road ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── the exchange, start to end ───────────────────────────────────────────────────────────────────────
 
     async def _dial(self, way: Callable[[Origin], Awaitable[UpstreamConnection]]) -> None:
         """Nobody waits for this: an exchange may end while its origin is still being dialled."""
@@ -207,10 +207,10 @@ class Relay:
         """Wait for the end, have it written down, then release what was held back."""
         ending, reason = await self._ended
         if ending is Ending.COMPLETE and self._left_early:
-            told, reason = Ending.CLIENT_CLOSED, "the agent hung up early; the answer was read to its end"
+            how, reason = Ending.CLIENT_CLOSED, "the agent hung up early; the answer was read to its end"
         else:
-            told = ending
-        await self.exchange.answer_ended(told, trailers=self.response.trailers, reason=reason)
+            how = ending
+        await self.exchange.answer_ended(how, trailers=self.response.trailers, reason=reason)
         reusable = (
             ending is Ending.COMPLETE
             and self.response.complete

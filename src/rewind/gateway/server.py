@@ -1,4 +1,4 @@
-"""The gateway: one loopback port with three entrances, told apart by a connection's first bytes.
+"""The gateway: one loopback port with three entries, told apart by a connection's first bytes.
 
 ``CONNECT`` is for proxied connections (TLS is intercepted for recorded hosts, others get an untouched tunnel); a TLS
 greeting is for clients whose hooks send them here directly; anything else is plain HTTP: a
@@ -121,7 +121,7 @@ class Gateway:
         """With ``callers``, ``handler`` and ``pool`` serve only what no run has a part in."""
         listener.setblocking(False)
         self._listener = listener
-        self._junction = handler
+        self._handler = handler
         self._certificates = certificates
         self._pool = pool
         self._context = RunContext(handler, pool, listener.getsockname()[1], callers=callers)
@@ -142,7 +142,7 @@ class Gateway:
                 sock, _ = await loop.sock_accept(self._listener)
             except OSError as error:
                 # Out of file descriptors, most likely: say so, and give others time to close.
-                self._junction.remark("connections", f"could not be accepted: {error}")
+                self._handler.remark("connections", f"could not be accepted: {error}")
                 await asyncio.sleep(0.05)
                 continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -164,12 +164,12 @@ class Gateway:
             self._pool.close()
 
     async def _welcome(self, sock: socket.socket) -> None:
-        """Find the door, and hand the connection on."""
+        """Find out which entry it is for, and hand the connection on."""
         callers, peer, taken = self._context.callers, _peer(sock), False
         try:
             taken = await self._handed_on(sock)
         except (BadMessage, ValueError) as problem:  # ValueError: a host name that no certificate could carry
-            self._junction.remark("a client", f"did not speak HTTP: {problem}")
+            self._handler.remark("a client", f"did not speak HTTP: {problem}")
             sock.close()
         except (ConnectionError, TimeoutError, BrokenPipeError):
             sock.close()  # the client went away before it said anything
@@ -237,10 +237,10 @@ class Gateway:
         except (ssl.SSLError, ConnectionError, TimeoutError) as error:
             sock.close()
             for name in turned_away:
-                self._junction.route(name, 443)  # which remarks on what is not on tape
+                self._handler.route(name, 443)  # which remarks on what is not on tape
             if isinstance(error, ssl.SSLError) and not turned_away:
                 subject = origin.host if origin is not None else "a client"
-                self._junction.remark(subject, f"a client refused our certificate ({error.reason or error})")
+                self._handler.remark(subject, f"a client refused our certificate ({error.reason or error})")
             return False
         return True
 
@@ -288,14 +288,14 @@ class Gateway:
 
 
 class _SniConnection(ClientConnection):
-    """Behind the SNI door the origin is known when the handshake is over."""
+    """At the SNI entry the origin is known when the handshake is over."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         name = getattr(transport.get_extra_info("ssl_object"), "rewind_server_name", None)
-        assert name, "the SNI door refuses clients that name no host"
+        assert name, "the SNI entry refuses clients that name no host"
         self._origin = Origin("https", name, UNKNOWN_PORT)
         super().connection_made(transport)
 

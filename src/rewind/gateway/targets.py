@@ -1,4 +1,4 @@
-"""Where a request is meant to go, worked out from the door it came through."""
+"""Where a request is meant to go, worked out from the entry it came through."""
 
 import re
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ BASE_URLS: dict[str, Origin] = {
     "fireworks": Origin("https", "api.fireworks.ai", 443),
     "cohere": Origin("https", "api.cohere.com", 443),
 }
-"""First path segment of the base-URL door; ``/https/HOST[:PORT]/…`` and ``/http/…`` reach any other origin."""
+"""First path segment of the base-URL entry; ``/https/HOST[:PORT]/…`` and ``/http/…`` reach any other origin."""
 
 # What is said to a proxy is not meant for the origin; h2c is an offer of this one hop.
 HOP_HEADERS = frozenset((b"proxy-connection", b"proxy-authorization", b"http2-settings"))
@@ -28,7 +28,7 @@ HOP_HEADERS = frozenset((b"proxy-connection", b"proxy-authorization", b"http2-se
 _ABSOLUTE = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
 
 UNKNOWN_PORT = 0
-"""Behind the SNI door the host is known from the handshake, the port only from the ``Host`` header."""
+"""At the SNI entry the host is known from the handshake, the port only from the ``Host`` header."""
 
 
 class NoOrigin(Exception):
@@ -50,8 +50,8 @@ def origin_of(authority: str, scheme: str) -> Origin:
 def aim(incoming: IncomingRequest, fixed: Origin | None, own_port: int) -> tuple[RequestHead, bytes]:
     """The request's head with its origin, and the head bytes to send there.
 
-    Inside a tunnel or behind SNI the bytes are the client's own. Through the plain doors only the request line,
-    ``Host`` at the base-URL door, and what was addressed to the proxy are changed.
+    Inside a tunnel or behind SNI the bytes are the client's own. At the plain entries only the request line,
+    ``Host`` at the base-URL entry, and what was addressed to the proxy are changed.
     """
     url = incoming.url.decode("latin-1")
     if fixed is not None:

@@ -50,7 +50,7 @@ def certificates_in(path: Path) -> tuple[bytes, ...]:
             content = file.read(MAX_BUNDLE)
     except OSError:
         return ()
-    return tuple(dict.fromkeys(found.group() for found in _CERTIFICATE.finditer(content)))
+    return tuple(dict.fromkeys(certificate.group() for certificate in _CERTIFICATE.finditer(content)))
 
 
 def system_roots() -> tuple[bytes, ...]:

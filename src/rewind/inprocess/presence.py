@@ -1,4 +1,4 @@
-"""Somebody in this process on whose behalf connections are made, or not made: what a run and a guard share."""
+"""On whose behalf connections of this process are made, or stopped: what a run and a guard share, and the guard."""
 
 import threading
 from collections.abc import Callable
@@ -20,8 +20,8 @@ class Offline(ConnectionError):
         self.url = url
 
 
-class Presence:
-    """Contexts, and everything that belongs to nobody else, can be made to belong to it."""
+class CallerBase:
+    """A caller (``redirect/callers.py``) that contexts can be bound to, and that can be made the default."""
 
     def __init__(self, offline_error: Callable[[str], str] | None) -> None:
         self.rules = ConnectionRules()
@@ -48,7 +48,7 @@ class Presence:
         """Done by ``finish``, too."""
         redirect_callers.unmake_default(self)
 
-    # ── what the seams ask ───────────────────────────────────────────────────────────────────────────────
+    # ── what the redirect asks ───────────────────────────────────────────────────────────────────────────
 
     def adopts(self, thread: threading.Thread) -> bool:
         return False
@@ -76,7 +76,7 @@ def _offline_text(url: str) -> str:
     return f"Rewind: {url} was not reached, because nothing may leave this machine now"
 
 
-class Guard(Presence):
+class Guard(CallerBase):
     """No run: it only sees to it that nothing leaves this machine. Loopback and ``allowed_hosts`` are free.
 
     ``start``, then ``activate`` or ``make_default``, then ``finish``. Starts no gateway.

@@ -7,10 +7,10 @@
     run.deactivate(token)
     result = run.finish(exit_code=0)
 
-Whose a connection is, is told in :mod:`rewind.inprocess.redirect.callers`; where it may go, in
+Whose a connection is, is decided in :mod:`rewind.inprocess.redirect.callers`; where it may go, in
 :mod:`rewind.inprocess.redirect.rules`. In a replay a recorded host is answered by the gateway (a miss is a 424 in the
 provider's own shape), and every other connection that would leave this machine raises :class:`Offline`. What the
-agent's own code does (``tool``, ``note``) travels the same road.
+agent's own code does (``tool``, ``note``) takes the same path.
 
 All methods may be called from any thread. ``start`` and ``finish`` block for a few milliseconds, ``finish`` for up to
 1.2 s where answers are still coming.
@@ -33,7 +33,7 @@ from rewind.gateway.client import RunContext
 from rewind.gateway.dial import Dialer
 from rewind.gateway.upstream import Pool
 from rewind.inprocess.options import InProcessOptions, InProcessResult, Reach, reach_of
-from rewind.inprocess.presence import Guard, Offline, Presence
+from rewind.inprocess.presence import CallerBase, Guard, Offline
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
 from rewind.inprocess.redirect.open_connections import UnseenConnections
@@ -68,8 +68,8 @@ __all__ = [
 def current_run() -> "InProcessRun | None":
     """The run that the code running now belongs to, by the rules of ``callers.py``; ``None`` where there is none
     (a guard is no run, and neither is one that is over)."""
-    found = redirect_callers.whose()
-    return found if isinstance(found, InProcessRun) and not found.over else None
+    caller = redirect_callers.whose()
+    return caller if isinstance(caller, InProcessRun) and not caller.over else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class _Begun:
     """Of an offline run."""
 
 
-class InProcessRun(Presence):
+class InProcessRun(CallerBase):
     """One run of this process, from ``start`` to ``finish``."""
 
     def __init__(self, options: InProcessOptions) -> None:
@@ -299,7 +299,7 @@ class InProcessRun(Presence):
             tokens=tally.tokens if tally.tokens_known else None,
         )
 
-    # ── what the seams ask ───────────────────────────────────────────────────────────────────────────────
+    # ── what the redirect asks ───────────────────────────────────────────────────────────────────────────
 
     def adopts(self, thread: threading.Thread) -> bool:
         return self._options.adopt_threads or thread in self._threads_before

@@ -1,4 +1,4 @@
-"""What the agent's own code does and tells us of: tool calls and notes. They travel the same road as requests.
+"""What the agent's own code does and tells us of: tool calls and notes. They take the same path as requests.
 
 A call is decided on the gateway's loop like any other exchange. Where the world is to answer, the world is the agent's
 own code: it runs where it was called, and its answer is kept when it is told.
@@ -49,7 +49,7 @@ class ToolUnderWay:
     def __init__(self, gateway: SharedGateway, exchange: Exchange) -> None:
         self._gateway = gateway
         self._exchange = exchange
-        self._told = False
+        self._answered = False
 
     def ended(self, status: int, body: bytes) -> None:
         """Its answer, once: kept when this returns. Whatever goes wrong with keeping it is not the tool's affair."""
@@ -60,9 +60,9 @@ class ToolUnderWay:
         self._tell(None, b"", reason)
 
     def _tell(self, head: ResponseHead | None, body: bytes, reason: str | None = None) -> None:
-        if self._told:
+        if self._answered:
             return
-        self._told = True
+        self._answered = True
         exchange = self._exchange
 
         async def keep() -> None:

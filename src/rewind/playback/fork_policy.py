@@ -161,11 +161,11 @@ class ForkAt:
         """How the missed call that comes closest to that step differs from it; ``None`` where none was missed."""
         wanted = self._call_of(step)
         pool = [RecordedCall(index=at, call=call, played=False) for at, call in enumerate(self.missed)]
-        found = nearest_call(wanted, pool)
-        if found is None:
+        nearest = nearest_call(wanted, pool)
+        if nearest is None:
             return None
         only = [RecordedCall(index=step.index, call=wanted, played=False)]
-        return explain_miss(found.call, only, session=self._session, fork_at=self._at)
+        return explain_miss(nearest.call, only, session=self._session, fork_at=self._at)
 
     def _recorded(self, step: Step) -> RecordedCall:
         return RecordedCall(index=step.index, call=self._call_of(step), played=self._tape.played(step.index))

@@ -1,4 +1,4 @@
-"""Record and replay: one road, different policies."""
+"""Record and replay: one path, different policies."""
 
 from collections.abc import Callable, Sequence
 

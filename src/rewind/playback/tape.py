@@ -116,4 +116,4 @@ def _remove(lane: deque[Step], step: Step) -> None:
 
 
 def _insert(lane: deque[Step], step: Step) -> None:
-    lane.insert(sum(one.index < step.index for one in lane), step)
+    lane.insert(sum(other.index < step.index for other in lane), step)

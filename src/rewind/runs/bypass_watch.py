@@ -77,16 +77,16 @@ def _readable(address: str) -> str:
 
 
 def _descendants(root: int) -> list[int]:
-    found, waiting = [], [root]
+    pids, waiting = [], [root]
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        pids.append(pid)
         try:
             for task in (PROC / str(pid) / "task").iterdir():
                 waiting += [int(child) for child in (task / "children").read_text().split()]
         except OSError:
             continue  # it ended meanwhile
-    return found
+    return pids
 
 
 def _socket_inodes(pid: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ class BackgroundGateway:
         callers: Callers | None = None,
     ) -> None:
         self._listener = listener
-        self._junction = handler
+        self._handler = handler
         self._certificates = certificates
         self._dialer = dialer
         self._callers = callers
@@ -78,12 +78,12 @@ class BackgroundGateway:
         self._stop = asyncio.Event()
         self._ready.set()
         pool = Pool(self._dialer) if self._dialer is not None else None
-        gateway = Gateway(self._listener, self._junction, self._certificates, pool, self._callers)
+        gateway = Gateway(self._listener, self._handler, self._certificates, pool, self._callers)
         await gateway.run(self._stop)
 
     def _remark_on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        self._junction.remark("a bug in Rewind", f"{context['message']}: {error!r}")
+        self._handler.remark("a bug in Rewind", f"{context['message']}: {error!r}")
 
 
 class AgentGateway:
@@ -134,11 +134,11 @@ class _OwnLoop(asyncio.SelectorEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> Any:
-        found: asyncio.Future[Any] = self.create_future()
+        resolved: asyncio.Future[Any] = self.create_future()
 
         def tell(result: Any, error: OSError | None) -> None:
-            if not found.done():  # else nobody waits for it any more
-                found.set_result(result) if error is None else found.set_exception(error)
+            if not resolved.done():  # else nobody waits for it any more
+                resolved.set_result(result) if error is None else resolved.set_exception(error)
 
         def resolve() -> None:
             result, problem = None, None
@@ -150,7 +150,7 @@ class _OwnLoop(asyncio.SelectorEventLoop):
                 self.call_soon_threadsafe(tell, result, problem)
 
         threading.Thread(target=resolve, name="rewind-names", daemon=True).start()
-        return await found
+        return await resolved
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -144,9 +144,9 @@ class SessionRecording:
         if stdin is not None:
             self.outputs.tee("stdin", stdin)
 
-    def surroundings(self, found: Surroundings) -> None:
+    def surroundings(self, surroundings: Surroundings) -> None:
         """What the run stands on, once it is known."""
-        self.writer_thread.later(lambda: self.writer.surroundings(found))
+        self.writer_thread.later(lambda: self.writer.surroundings(surroundings))
 
     def flush(self) -> None:
         """Wait until all that was told so far is on disk."""
@@ -281,8 +281,8 @@ def behind_gateway(
         tees = [*([] if tee is None else [tee]), *([] if recording is None else [recording.outputs.tee])]
 
         def tell(name: Stream, data: bytes) -> None:
-            for one in tees:
-                one(name, data)
+            for tee_stream in tees:
+                tee_stream(name, data)
 
         try:
             child = Child(

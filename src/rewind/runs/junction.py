@@ -289,7 +289,7 @@ class RecordedExchange(PassThrough):
         self._keep_put(HttpResponse(head=head, body=refusal.body, chunks=()), lambda _response: None)
         return refusal
 
-    def _keep_put(self, response: HttpResponse, told: Callable[[StepResponse], None]) -> None:
+    def _keep_put(self, response: HttpResponse, on_written: Callable[[StepResponse], None]) -> None:
         """Keep an answer that nobody gave as one that came at once."""
         answer = AnswerRecorder(response.head, self._junction.redactor)
         position = 0
@@ -298,7 +298,7 @@ class RecordedExchange(PassThrough):
             position += chunk.size
         bare = StepResponse(ending=Ending.COMPLETE, head=None, ms=0.0, tape=PUT_IN)
         kept = answer.finish(0, bare, self._junction.redactor.response_headers(response.trailers))
-        self._write(lambda step_writer: told(replace(kept, reading=step_writer.response(answer, kept))))
+        self._write(lambda step_writer: on_written(replace(kept, reading=step_writer.response(answer, kept))))
 
     def _tell(self, response: StepResponse) -> None:
         watch, step_writer = self._junction.watch, self._step_writer

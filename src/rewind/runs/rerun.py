@@ -138,11 +138,11 @@ def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | Non
     others = {name: url for name, url in session.start.base_urls.items() if environ.get(name) != url}
     if not others:
         return None
-    told = ", ".join(f"{name}={url}" for name, url in sorted(others.items()))
+    addresses = ", ".join(f"{name}={url}" for name, url in sorted(others.items()))
     setting = " ".join(f"{name}={shlex.quote(url)}" for name, url in sorted(others.items()))
     return (
-        f"{session.ref} was recorded with {told}. That is not followed, as calls go live with your key; so steps that "
-        f"went there may miss. If you trust the address, set it yourself: {setting} rewind …"
+        f"{session.ref} was recorded with {addresses}. That is not followed, as calls go live with your key; so steps "
+        f"that went there may miss. If you trust the address, set it yourself: {setting} rewind …"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rewind.store.journal.writer import SessionWriter
 
-Told = Callable[[Any], object]
+OnResult = Callable[[Any], object]
 LOOK_EVERY = 1.0
 """Seconds after which whoever waits for the last word makes sure that it can still come."""
 
@@ -22,7 +22,7 @@ class WriterThread:
         self.writer = writer
         self.failure: BaseException | None = None
         """A bug of ours while writing; the run goes on, and says so at its end."""
-        self._work: SimpleQueue[tuple[Callable[[], Any], Told | None] | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[Callable[[], Any], OnResult | None] | None] = SimpleQueue()
         self._numbers = count(1)
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="rewind-writer", daemon=True)
@@ -36,12 +36,12 @@ class WriterThread:
         """Have this written, without waiting."""
         self._work.put((work, None))
 
-    def ask(self, work: Callable[[], Any], told: Told) -> None:
+    def ask(self, work: Callable[[], Any], on_result: OnResult) -> None:
         """Have this written, and be told its result (``None`` when it failed), on the writer thread."""
         if self._closed:
-            told(None)  # an exchange that outlived its run: nobody would ever tell it
+            on_result(None)  # an exchange that outlived its run: nobody would ever tell it
         else:
-            self._work.put((work, told))
+            self._work.put((work, on_result))
 
     def close(self) -> None:
         """Write what is left."""
@@ -52,10 +52,10 @@ class WriterThread:
 
     def _write(self) -> None:
         while (item := self._work.get()) is not None:
-            work, told = item
+            work, on_result = item
             result = self._attempt(work)
-            if told is not None:
-                self._attempt(partial(told, result))
+            if on_result is not None:
+                self._attempt(partial(on_result, result))
 
     def _attempt(self, work: Callable[[], Any]) -> Any:
         try:

@@ -119,18 +119,18 @@ _unseen: set[int] = set()
 
 def whose() -> Caller | None:
     """For whom the code acts that is running now."""
-    found = BOUND.get()
-    if found is None:
+    bound = BOUND.get()
+    if bound is None:
         if _defaults:
             return _defaults[-1]
         return _adopting() if _callers else None
-    if isinstance(found, _Ourselves):
+    if isinstance(bound, _Ourselves):
         return None
-    if not found.over:
-        return found
+    if not bound.over:
+        return bound
     if _defaults:
         return _defaults[-1]
-    return found if found.rules.offline else None
+    return bound if bound.rules.offline else None
 
 
 def anybody() -> bool:

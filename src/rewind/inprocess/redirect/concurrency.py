@@ -176,7 +176,7 @@ class _Awaiting(MetaPathFinder):
 
 
 def patch_concurrency() -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     _patch_asyncio()
     for name, change_module in _PATCHES.items():
         if (module := sys.modules.get(name)) is not None:

@@ -61,22 +61,22 @@ def address_info(address: str, port: Any, family: int = 0, kind: int = 0, proto:
 def real_address(name: str, port: int, family: int, kind: int) -> Any:
     """Where a name really is, asked of the resolver; ``None`` where it does not know. Raises OSError."""
     with ourselves():
-        found = _real_getaddrinfo(name, port, family, kind)
-    return found[0][4] if found else None
+        infos = _real_getaddrinfo(name, port, family, kind)
+    return infos[0][4] if infos else None
 
 
-def remember(host: Any, found: list[Any]) -> list[Any]:
+def remember(host: Any, infos: list[Any]) -> list[Any]:
     """Keep in mind which addresses belong to a name that the caller may reach offline."""
     caller = whose()
     if caller is not None and isinstance(host, str) and caller.rules.allows(host):
-        _see(host, found)
-    return found
+        _see(host, infos)
+    return infos
 
 
-def _see(host: str, found: list[Any]) -> None:
+def _see(host: str, infos: list[Any]) -> None:
     if len(_seen) > _MOST_SEEN:
         _seen.clear()
-    for *_, address in found:
+    for *_, address in infos:
         _seen[str(address[0])] = host
 
 
@@ -95,7 +95,7 @@ def is_allowed(address: str, caller: Caller) -> bool:
 
 
 def patch_names() -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     # Both modules: some clients took ``socket.getaddrinfo`` for themselves when they were imported, and that one
     # asks ``_socket`` at every call.
     for module in (_socket, socket):
@@ -186,7 +186,7 @@ def _claim(sock: socket.socket, caller: Caller) -> None:
 
 
 def patch_connections() -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     wrap_function(socket.socket, "connect", _connecting)
     wrap_function(socket.socket, "connect_ex", _connecting_by_number)
     wrap_function(socket.socket, "sendto", _sending_to)

@@ -49,7 +49,7 @@ NATIVE_CLIENTS = ("grpc", "pycurl", "curl_cffi", "pyqwest", "primp", "rnet")
 
 
 _uvloops: "WeakSet[Any]" = WeakSet()
-"""Transports of uvloop's from before the seams: what is written there is not seen."""
+"""Transports of uvloop's from before the patches: what is written there is not seen."""
 
 
 def connected(sock: Any) -> None:
@@ -71,42 +71,42 @@ def leads_to_gateway(connection: Tls) -> None:
 
 def known_inodes() -> frozenset[str]:
     """The system's numbers of the connections that Python code has made, not to the gateway."""
-    found = set()
-    for sock in [*_all(_plain), *(one for one in _all(_tls) if isinstance(one, ssl.SSLSocket))]:
+    inodes = set()
+    for sock in [*_all(_plain), *(tls for tls in _all(_tls) if isinstance(tls, ssl.SSLSocket))]:
         with suppress(OSError):  # closed meanwhile
-            found.add(str(os.fstat(sock.fileno()).st_ino))
-    return frozenset(found)
+            inodes.add(str(os.fstat(sock.fileno()).st_ino))
+    return frozenset(inodes)
 
 
 def find_what_is_there() -> None:
     """Look through the whole process, once: for what was connected before anybody told us."""
-    for found in gc.get_objects():
-        kind = type(found)
+    for candidate in gc.get_objects():
+        kind = type(candidate)
         if issubclass(kind, (ssl.SSLSocket, ssl.SSLObject)):
-            if found.server_hostname and not found.server_side:
-                _tls.add(found)
+            if candidate.server_hostname and not candidate.server_side:
+                _tls.add(candidate)
         elif issubclass(kind, socket.socket):
-            connected(found)
+            connected(candidate)
         elif kind.__name__ == "TCPTransport" and kind.__module__ == "uvloop.loop":
-            _uvloops.add(found)
+            _uvloops.add(candidate)
 
 
 def close_what_rests(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
     """For a run that begins: nothing that it would record may go past it, as far as it is certain to be at rest."""
 
-    def leads_past(found: Resting) -> bool:
-        if found.tls is not None:
-            return _tls_leads_past(found.tls, rules, is_ours)
-        return _leads_past(found.sock, rules, gateway_port)
+    def leads_past(resting: Resting) -> bool:
+        if resting.tls is not None:
+            return _tls_leads_past(resting.tls, rules, is_ours)
+        return _leads_past(resting.sock, rules, gateway_port)
 
     # Going through all objects of the process takes a while, so only where there is something to find.
     if (
-        any(_tls_leads_past(one, rules, is_ours) for one in _all(_tls))
-        or any(_leads_past(one, rules, gateway_port) for one in _all(_plain))
+        any(_tls_leads_past(connection, rules, is_ours) for connection in _all(_tls))
+        or any(_leads_past(connection, rules, gateway_port) for connection in _all(_plain))
         or any(
-            _leads_past(one.get_extra_info("socket"), rules, gateway_port)
-            for one in _all(_uvloops)
-            if not one.is_closing()
+            _leads_past(connection.get_extra_info("socket"), rules, gateway_port)
+            for connection in _all(_uvloops)
+            if not connection.is_closing()
         )
     ):
         shut_what_rests(leads_past, shut)
@@ -143,11 +143,11 @@ def _twin(sock: Any) -> socket.socket:
     return socket.socket(fileno=os.dup(sock.fileno()))
 
 
-def _all(found: "WeakSet[T]") -> list[T]:
+def _all(connections: "WeakSet[T]") -> list[T]:
     """What is in it now, while other threads put more in."""
     while True:
         try:
-            return list(found)
+            return list(connections)
         except RuntimeError:  # it has grown meanwhile
             continue
 
@@ -170,14 +170,14 @@ Shut = Callable[[Any], None]
 def shut_what_rests(wanted: Wanted, shut: Shut) -> None:
     """Shut what is wanted among all connections at rest in this process."""
     kinds: dict[type, Callable[[Any, Wanted, Shut], None] | None] = {}
-    for found in gc.get_objects():
-        kind = type(found)
+    for candidate in gc.get_objects():
+        kind = type(candidate)
         if kind not in kinds:
             kinds[kind] = _look_for(kind)
         look = kinds[kind]
         if look is not None:
             with suppress(Exception):  # another version of that client: then nothing is known of it
-                look(found, wanted, shut)
+                look(candidate, wanted, shut)
 
 
 def _look_for(kind: type) -> "Callable[[Any, Wanted, Shut], None] | None":
@@ -219,7 +219,7 @@ def _in_httpcore_on_a_loop(pool: Any, wanted: Wanted, shut: Shut) -> None:
 def _idle_streams(pool: Any) -> Iterator[Any]:
     taken = [request.connection for request in pool._requests]
     for connection in list(pool._connections):
-        if connection.is_idle() and not any(connection is one for one in taken):
+        if connection.is_idle() and not any(connection is other for other in taken):
             while (inner := getattr(connection, "_connection", None)) is not None:
                 connection = inner
             stream = getattr(connection, "_network_stream", None)
@@ -235,7 +235,7 @@ def _shut_stream(stream: Any, wanted: Wanted, shut: Shut) -> None:
 
 
 def _loop_of(stream: Any) -> Any:
-    """The event loop of a stream of anyio's; ``None`` where nobody knows (uvloop's, from before the seams)."""
+    """The event loop of a stream of anyio's; ``None`` where nobody knows (uvloop's, from before the patches)."""
     inner = getattr(stream, "_stream", None)
     while (below := getattr(inner, "transport_stream", None)) is not None:  # TLS, within TLS perhaps
         inner = below

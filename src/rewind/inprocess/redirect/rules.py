@@ -112,16 +112,16 @@ def pairs(hosts: Iterable[str]) -> tuple[tuple[str, ...], frozenset[tuple[str, i
 
 def proxies(environ: Mapping[str, str]) -> frozenset[tuple[str, int]]:
     """The user's own HTTP proxies. The gateway is one too: it takes their place, and itself goes on through them."""
-    found: set[tuple[str, int]] = set()
+    addresses: set[tuple[str, int]] = set()
     for scheme in ("https", "http"):
         url = proxy_variable(scheme, environ) or ""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             if parts.scheme == "http" and parts.hostname:
-                found.add((place(parts.hostname), parts.port or 80))
+                addresses.add((place(parts.hostname), parts.port or 80))
         except ValueError:
             continue  # the clients cannot use it either
-    return frozenset(found)
+    return frozenset(addresses)
 
 
 def url_of(host: str, port: int) -> str:

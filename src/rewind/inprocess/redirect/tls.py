@@ -1,4 +1,4 @@
-"""The ssl module's seams: trust in the gateway where it stands in for a host, and TLS that would go past it.
+"""Patches of the ssl module: trust in the gateway where it stands in for a host, and TLS that would go past it.
 
 A connection that was opened before the run is told by its certificate: the gateway's are of our own authority, whatever
 client spoke TLS and however. Written to in a replay it raises; in a recording the run's end says so. TLS under a name
@@ -100,7 +100,7 @@ def _stop_strangers(host: str, caller: callers.Caller) -> None:
 
 
 def patch_tls() -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     wrap_function(ssl.SSLContext, "wrap_socket", lambda real: _telling(real, 4))
     wrap_function(ssl.SSLContext, "wrap_bio", lambda real: _telling(real, 3))
     wrap_function(ssl.SSLSocket, "send", _watched_socket)

@@ -1,7 +1,7 @@
-"""uvloop's seams: it connects and writes in C, past the socket module.
+"""Patches of uvloop: it connects and writes in C, past the socket module.
 
 Connections are made by a socket of Python's where a run has a say in them. And protocols are given a transport that
-looks at what is written in the clear before it hands it on; what is TLS is seen by the ssl module's seams.
+looks at what is written in the clear before it hands it on; what is TLS is seen by the patches of the ssl module.
 """
 
 import socket
@@ -74,7 +74,7 @@ class Watched:
 
 
 def patch_uvloop(uvloop: ModuleType) -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     wrap_function(uvloop.Loop, "create_connection", _connecting)
     wrap_function(uvloop.Loop, "create_datagram_endpoint", _sending)
     wrap_function(uvloop.Loop, "start_tls", _starting_tls)
@@ -90,7 +90,7 @@ def _connecting(real: Callable[..., Any]) -> Callable[..., Any]:
         sock, caller = kwargs.get("sock"), whose()
         if sock is None and isinstance(host, str) and caller is None:
             host = name_behind(host) or host  # an address of ours that somebody kept from a run
-            if not kwargs.get("ssl"):  # else the ssl module's seam tells
+            if not kwargs.get("ssl"):  # else the patched ssl module tells
                 callers.outside(host, port_number(port))
         elif sock is None and host is not None and caller is not None:
             name = host.decode("latin-1") if isinstance(host, (bytes, bytearray)) else str(host)

@@ -1,4 +1,4 @@
-"""The seams of writing: whose a request is, and what would go past the run.
+"""Patches of writing: whose a request is, and what would go past the run.
 
 A kept-alive connection may serve one run, then another, then none; each request belongs to whoever writes it. And a
 connection that was open before the run began leads past it: written to in a replay it raises, in a recording the run's
@@ -145,7 +145,7 @@ def _meant(head: bytes, caller: Caller) -> tuple[str, int] | None:
 
 
 def patch_writes() -> None:
-    """Put the seams in; once, for as long as the process lives."""
+    """Once, for as long as the process lives."""
     wrap_function(socket.socket, "send", _watched)
     wrap_function(socket.socket, "sendall", _watched)
     wrap_function(socket.socket, "sendmsg", _watched_messages)
@@ -153,12 +153,12 @@ def patch_writes() -> None:
 
 def joined(pieces: list[Any]) -> bytes:
     """As much of what is written at once as a head may have."""
-    found = bytearray()
+    head = bytearray()
     for piece in pieces:
-        found += memoryview(piece)[: MAX_HEAD - len(found)]
-        if len(found) >= MAX_HEAD:
+        head += memoryview(piece)[: MAX_HEAD - len(head)]
+        if len(head) >= MAX_HEAD:
             break
-    return bytes(found)
+    return bytes(head)
 
 
 def _watched(real: Callable[..., Any]) -> Callable[..., Any]:

@@ -55,10 +55,10 @@ class Budget:
     ) -> bool:
         """Whether a call to that model has a price."""
         usage = _READ_ONLY if embeds else _SOME
-        found = self._pricing.cost(
+        cost = self._pricing.cost(
             host=host, target=target, provider=provider, model=model, usage=usage, ts=self._clock.now()
         )
-        return found is not None
+        return cost is not None
 
     def pay(self, step: Step) -> None:
         """A live step has ended."""

@@ -77,14 +77,14 @@ class ForkEdits:
         return self._response is not None
 
     def played(self, index: int) -> Callable[[HttpRequest], None] | None:
-        found = [at for at, one in enumerate(self._earlier) if one.step == index]
-        wanted = bool(found) or index in self._made_up
-        return (lambda request: self._inherit(found, index, request)) if wanted else None
+        places = [at for at, earlier in enumerate(self._earlier) if earlier.step == index]
+        wanted = bool(places) or index in self._made_up
+        return (lambda request: self._inherit(places, index, request)) if wanted else None
 
-    def _inherit(self, found: Sequence[int], index: int, request: HttpRequest) -> None:
+    def _inherit(self, places: Sequence[int], index: int, request: HttpRequest) -> None:
         if index in self._made_up:
             self._unissued.add(self._as_before(request), self._made_up[index])
-        for at in found:
+        for at in places:
             self._inherited[at] = held_edits(
                 self._as_before(request), self._earlier[at].edits, names=self._names
             )
@@ -151,7 +151,7 @@ class InheritedEdits:
 
 
 @dataclass(slots=True)
-class _Heir:
+class _Inheritance:
     """Goes through the edits of one recording's forks."""
 
     recording: Recording
@@ -165,23 +165,23 @@ class _Heir:
     made_up: list[int] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
-    def take(self, one: Edited, cut: int, others: Sequence[str]) -> Edited:
+    def take(self, fork: Edited, cut: int, others: Sequence[str]) -> Edited:
         """The edits of one fork, made at the step ``cut``; ``others`` names all places that were changed there."""
         edits: list[Edit] = []
         kept: list[str] = []
-        for text in one.edits:
+        for text in fork.edits:
             edit = parse_edit(text)
             if isinstance(edit, SetResponse):
                 kept.append(text)
                 self._answer(edit, cut)
-            elif (found := self._request(edit, cut, alone=others.count(place_of(edit)) == 1)) is not None:
+            elif (resolved := self._request(edit, cut, alone=others.count(place_of(edit)) == 1)) is not None:
                 kept.append(text)
-                edits.append(found)
+                edits.append(resolved)
         if cut == self.step.index:
             self.first += edits
         elif edits:
             self.earlier.append(EarlierEdits(cut, tuple(edits)))
-        return replace(one, edits=tuple(kept))
+        return replace(fork, edits=tuple(kept))
 
     def _answer(self, edit: SetResponse, cut: int) -> None:
         if cut < self.step.index:
@@ -195,15 +195,15 @@ class _Heir:
         if holds_placeholder(edit.value) and given_again:
             return None
         try:
-            found = self.resolve(edit)
+            resolved = self.resolve(edit)
         except SessionNotFound as gone:
             if given_again:
                 return None
-            found = self._as_it_went_out(edit, cut, gone, alone=alone)
-        if holds_placeholder(found.value) and given_again:
+            resolved = self._as_it_went_out(edit, cut, gone, alone=alone)
+        if holds_placeholder(resolved.value) and given_again:
             return None
-        refuse_placeholders([found])
-        return found
+        refuse_placeholders([resolved])
+        return resolved
 
     def _as_it_went_out(self, edit: Edit, cut: int, gone: SessionNotFound, *, alone: bool) -> Edit:
         """The request that was sent has the value, if nothing else has changed the same place."""
@@ -244,36 +244,36 @@ def inherited(
     if before is None:
         return InheritedEdits()
     last = Edited(key=before.key, edits=before.edits, by_hand=before.by_hand)
-    cuts = [(one, _cut(recording, one, is_last=one is last)) for one in (*before.earlier, last)]
-    heir = _Heir(recording, step, frozenset(map(place_of, own)), resolve, request_at)
+    cuts = [(fork, _cut(recording, fork, is_last=fork is last)) for fork in (*before.earlier, last)]
+    inheritance = _Inheritance(recording, step, frozenset(map(place_of, own)), resolve, request_at)
     kept, by_hand = [], False
-    for one, cut in cuts:
+    for fork, cut in cuts:
         if cut is None or cut > step.index:
-            heir.dropped += [*one.edits, *([BY_HAND] if one.by_hand else [])]
+            inheritance.dropped += [*fork.edits, *([BY_HAND] if fork.by_hand else [])]
             continue
         there = [other for other, at in cuts if at == cut]
         places = [place_of(parse_edit(text)) for other in there for text in other.edits]
         # What was changed by hand may be the same place: then nothing is told apart.
-        kept.append(heir.take(one, cut, [] if any(other.by_hand for other in there) else places))
-        by_hand = by_hand or (one.by_hand and cut == step.index)
+        kept.append(inheritance.take(fork, cut, [] if any(other.by_hand for other in there) else places))
+        by_hand = by_hand or (fork.by_hand and cut == step.index)
     return InheritedEdits(
-        first=tuple(heir.first),
+        first=tuple(inheritance.first),
         by_hand=by_hand,
-        earlier=tuple(heir.earlier),
-        made_up=tuple(heir.made_up),
+        earlier=tuple(inheritance.earlier),
+        made_up=tuple(inheritance.made_up),
         kept=tuple(kept),
-        dropped=tuple(heir.dropped),
+        dropped=tuple(inheritance.dropped),
     )
 
 
-def _cut(recording: Recording, one: Edited, *, is_last: bool) -> int | None:
+def _cut(recording: Recording, fork: Edited, *, is_last: bool) -> int | None:
     """The step at which those edits were made."""
     steps = recording.steps
-    found = next((step.index for step in steps if step.request.agents_key == one.key), None)
-    if found is None and is_last:
+    index = next((step.index for step in steps if step.request.agents_key == fork.key), None)
+    if index is None and is_last:
         # The agent asked otherwise, and drift was allowed: it is the first step that was changed on its way.
         return next((step.index for step in steps if _was_changed(step)), None)
-    return found
+    return index
 
 
 def _was_changed(step: Step) -> bool:

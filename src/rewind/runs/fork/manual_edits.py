@@ -34,15 +34,15 @@ def holds_placeholder(value: Any) -> bool:
 def matched(kept: str, text: str) -> bool:
     """Whether the text is what was kept, with something as long in the places of the secrets."""
     at, pattern = 0, ""
-    for found in PLACEHOLDER.finditer(kept):
-        pattern += re.escape(kept[at : found.start()]) + rf"\S{{{len(found[0])}}}"
-        at = found.end()
+    for placeholder in PLACEHOLDER.finditer(kept):
+        pattern += re.escape(kept[at : placeholder.start()]) + rf"\S{{{len(placeholder[0])}}}"
+        at = placeholder.end()
     return re.fullmatch(pattern + re.escape(kept[at:]), text) is not None
 
 
 def like(kept: str) -> str:
     """A text that was kept, as if the secrets were known."""
-    return PLACEHOLDER.sub(lambda found: "s" * len(found[0]), kept)
+    return PLACEHOLDER.sub(lambda placeholder: "s" * len(placeholder[0]), kept)
 
 
 def refuse_placeholders(edits: Iterable[Edit]) -> None:
@@ -123,18 +123,18 @@ def _merged_lists(shown: list[Any], saved: list[Any], live: list[Any]) -> list[A
     if len(shown) == len(saved):
         return [merged(*three) for three in zip(shown, saved, live, strict=True)]
     before, after = ([json.dumps(item, sort_keys=True) for item in items] for items in (shown, saved))
-    found: list[Any] = []
+    items_now: list[Any] = []
     for kind, low, high, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
-            found += live[low:high]
+            items_now += live[low:high]
         elif high - low == end - start:
-            found += [
+            items_now += [
                 merged(*three)
                 for three in zip(shown[low:high], saved[start:end], live[low:high], strict=True)
             ]
         else:
-            found += saved[start:end]
-    return found
+            items_now += saved[start:end]
+    return items_now
 
 
 def filled(sent: Any, live: Any) -> Any:
@@ -155,8 +155,8 @@ def filled(sent: Any, live: Any) -> Any:
 
 def _filled_from_any(item: Any, live: list[Any]) -> Any:
     """The history was made longer or shorter by hand: whichever message fits."""
-    found = (filled(item, one) for one in live)
-    return next((one for one in found if not holds_placeholder(one)), item)
+    candidates = (filled(item, candidate) for candidate in live)
+    return next((candidate for candidate in candidates if not holds_placeholder(candidate)), item)
 
 
 def _with_secrets(document: Any) -> Any:
@@ -169,7 +169,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         case str():
             return change(value)
         case dict():
-            return {name: _mapped(one, change) for name, one in value.items()}
+            return {name: _mapped(item, change) for name, item in value.items()}
         case list():
-            return [_mapped(one, change) for one in value]
+            return [_mapped(item, change) for item in value]
     return value

@@ -157,7 +157,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
     refuse_placeholders(own)
     if options.by_hand is not None:
         options.by_hand.check()
-    by_index = {one.index: one for one in recording.steps}
+    by_index = {other.index: other for other in recording.steps}
     inheritance = inherited(
         recording,
         step,
@@ -166,7 +166,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
         request_at=lambda index: steps.request(by_index[index]),
     )
     request = steps.request(step)
-    of_tools = _any(SetToolResult, own, inheritance.first, *(one.edits for one in inheritance.earlier))
+    of_tools = _any(SetToolResult, own, inheritance.first, *(other.edits for other in inheritance.earlier))
     names = _tools(steps) if of_tools else {}
     _try(request, own, names)
     as_sent = SentBody(opened(request).document) if inheritance.by_hand else None
@@ -193,8 +193,10 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
             probe=options.probe,
         ),
         remarks=tuple(_remarks(request, own)),
-        reused=tuple(one for one in recording.steps if one.index < step.index and one.response is not None),
-        live=tuple(one for one in recording.steps if one.index >= step.index + substituted),
+        reused=tuple(
+            other for other in recording.steps if other.index < step.index and other.response is not None
+        ),
+        live=tuple(other for other in recording.steps if other.index >= step.index + substituted),
     )
 
 
@@ -270,11 +272,11 @@ def _any(kind: type, *groups: Sequence[Edit]) -> bool:
 
 def _tools(steps: RecordedSteps) -> dict[str, str]:
     """The tools that were asked for, by the ids of the calls."""
-    found: dict[str, str] = {}
+    tools: dict[str, str] = {}
     for step in steps.recording.steps:
         response = steps.answer(step) if step.request.kind is StepKind.LLM_CALL else None
         if response is not None:
             request = steps.request(step)
             uses = identify(request.head).answered(request, response).tool_uses
-            found |= {use.id: use.name for use in uses if use.id}
-    return found
+            tools |= {use.id: use.name for use in uses if use.id}
+    return tools
