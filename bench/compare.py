@@ -164,9 +164,9 @@ def _write(
     """As the junction writes it."""
     body, answered_body = json.dumps(request).encode(), json.dumps(answer).encode()
     call = understand(HttpRequest(head=HEAD, body=body), index=index)
-    asked = call.provider.asked(call.request)
+    asked = call.provider.reader.asked(call.request)
     response = HttpResponse(head=ANSWER_HEAD, body=answered_body, chunks=())
-    answered = call.provider.answered(call.request, response)
+    answered = call.provider.reader.answered(call.request, response)
     place = threads.call(index, call.key, asked)
     threads.answer(index, answered)
     writer.request(

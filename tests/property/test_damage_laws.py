@@ -15,7 +15,7 @@ from rewind.match.call import understand
 from rewind.model.http import Headers, HttpRequest, HttpResponse
 from rewind.model.message import Answered, Text
 from rewind.model.step import StepKind
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
 from rewind.providers.summary import read
 from rewind.wire.eventstream import begins_with_a_frame
@@ -46,13 +46,13 @@ each_whole = pytest.mark.parametrize(("name", "request_", "response"), WHOLE, id
 
 
 def answered(request: HttpRequest, response: HttpResponse) -> Answered:
-    return identify(request.head).answered(request, response)
+    return identify(request.head).reader.answered(request, response)
 
 
 def check(request: HttpRequest, response: HttpResponse) -> None:
     """Read all that can be read, and see that it can be shown."""
-    provider: Provider = understand(request).provider
-    asked, answer = provider.asked(request), provider.answered(request, response)
+    provider: Api = understand(request).provider
+    asked, answer = provider.reader.asked(request), provider.reader.answered(request, response)
     reading = read(provider, request, response)
     for text in (asked.model, asked.note, answer.text, answer.id, answer.stop, answer.note, reading.text):
         (text or "").encode()
@@ -88,7 +88,7 @@ def test_a_request_that_is_cut_has_a_note(told: Told, data: st.DataObject) -> No
     _, request, _ = told
     end = data.draw(st.integers(1, len(request.body) - 1))
     cut = replace(request, body=request.body[:end])
-    assert identify(cut.head).asked(cut).note
+    assert identify(cut.head).reader.asked(cut).note
 
 
 @given(st.sampled_from(STREAMED), st.data())

@@ -11,34 +11,35 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rewind.edit.apply import answer_for, edited, held_edits
-from rewind.edit.grammar import (
+from rewind.edit.apply import answer_for, edited
+from rewind.edit.carry_over import carried_edits
+from rewind.edit.edits import (
     AppendSystem,
     Edit,
-    From,
-    Literal,
     SetMessage,
     SetModel,
     SetParameter,
     SetResponse,
     SetSystem,
     SetToolResult,
-    parse_edit,
-    resolve,
+    StepReference,
+    TextValue,
 )
-from rewind.edit.transcript import SHAPES, retold
-from rewind.edit.transcript import Exchange as Told
+from rewind.edit.grammar import parse_edit
+from rewind.edit.references import resolve
+from rewind.edit.transcript import RecordedCall as Told
+from rewind.edit.transcript import transcript_of
 from rewind.errors import UsageError
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked, Message, Role, Text, ToolResult, ToolUse, results_in, text_of
 from rewind.providers.anthropic import write as anthropic
-from rewind.providers.catalogue import identify
+from rewind.providers.catalogue import SHAPES, identify
 from rewind.providers.gemini import write as gemini
-from rewind.providers.ollama import write as ollama
+from rewind.providers.ollama import patch as ollama
 from rewind.providers.openai_chat import write as openai_chat
 from rewind.providers.openai_responses import write as openai_responses
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.losses import LossLog
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES
 
@@ -61,27 +62,36 @@ class Talk:
 
 def _chat(write: Callable[..., list[dict[str, Any]]], talk: Talk) -> dict[str, Any]:
     system = [{"role": "system", "content": talk.system}] if talk.system else []
-    return {"model": "m", "temperature": 1, "messages": [*system, *write(talk.messages, Pen())]}
+    return {"model": "m", "temperature": 1, "messages": [*system, *write(talk.messages, LossLog())]}
 
 
 def _anthropic(talk: Talk) -> dict[str, Any]:
     system = {"system": talk.system} if talk.system else {}
-    return {"model": "m", "max_tokens": 9, **system, "messages": anthropic.written(talk.messages, Pen())}
+    return {
+        "model": "m",
+        "max_tokens": 9,
+        **system,
+        "messages": anthropic.messages_for(talk.messages, LossLog()),
+    }
 
 
 def _responses(talk: Talk) -> dict[str, Any]:
     system = {"instructions": talk.system} if talk.system else {}
-    return {"model": "m", **system, "input": openai_responses.written(talk.messages, Pen())}
+    return {"model": "m", **system, "input": openai_responses.items_for(talk.messages, LossLog())}
 
 
 def _gemini(talk: Talk) -> dict[str, Any]:
     system = {"systemInstruction": {"parts": [{"text": talk.system}]}} if talk.system else {}
-    return {**system, "contents": gemini.written(talk.messages, Pen()), "generationConfig": {"topK": 2}}
+    return {
+        **system,
+        "contents": gemini.contents_for(talk.messages, LossLog()),
+        "generationConfig": {"topK": 2},
+    }
 
 
 APIS: dict[str, tuple[str, Callable[[Talk], dict[str, Any]]]] = {
-    "chat": ("/v1/chat/completions", lambda talk: _chat(openai_chat.written, talk)),
-    "ollama": ("/api/chat", lambda talk: _chat(ollama.written, talk)),
+    "chat": ("/v1/chat/completions", lambda talk: _chat(openai_chat.messages_for, talk)),
+    "ollama": ("/api/chat", lambda talk: _chat(ollama.messages_for, talk)),
     "anthropic": ("/v1/messages", _anthropic),
     "responses": ("/v1/responses", _responses),
     "gemini": ("/v1beta/models/m:generateContent", _gemini),
@@ -114,7 +124,7 @@ def request_for(api: str, talk: Talk, *, ascii_only: bool = False) -> HttpReques
 
 
 def asked(request: HttpRequest) -> Asked:
-    return identify(request.head).asked(request)
+    return identify(request.head).reader.asked(request)
 
 
 def twice(request: HttpRequest, edit: Edit) -> HttpRequest:
@@ -129,14 +139,14 @@ def test_the_system_prompt_and_nothing_else_becomes_another(
     api: str, talk: Talk, text: str, ascii_only: bool
 ) -> None:
     request = request_for(api, talk, ascii_only=ascii_only)
-    after = twice(request, SetSystem(Literal(text)))
+    after = twice(request, SetSystem(TextValue(text)))
     assert asked(after) == replace(asked(request), system=(Text(text),))
 
 
 @given(apis, talks(), words)
 def test_what_is_appended_stands_at_the_end(api: str, talk: Talk, text: str) -> None:
     request = request_for(api, talk)
-    after = asked(edited(request, [AppendSystem(Literal(text))]))
+    after = asked(edited(request, [AppendSystem(TextValue(text))]))
     between = "" if not talk.system or talk.system[-1].isspace() else "\n"
     assert after == replace(asked(request), system=(Text(f"{talk.system}{between}{text}"),))
 
@@ -149,7 +159,7 @@ def test_what_is_appended_stands_at_the_end(api: str, talk: Talk, text: str) -> 
 def test_the_model_and_nothing_else_becomes_another(api: str, talk: Talk, name: str) -> None:
     assume(not name.startswith("models"))
     request = request_for(api, talk)
-    assert asked(twice(request, SetModel(Literal(name)))) == replace(asked(request), model=name)
+    assert asked(twice(request, SetModel(TextValue(name)))) == replace(asked(request), model=name)
 
 
 @given(
@@ -160,7 +170,7 @@ def test_the_model_and_nothing_else_becomes_another(api: str, talk: Talk, name: 
 )
 def test_a_parameter_and_nothing_else_becomes_another(api: str, talk: Talk, name: str, value: Any) -> None:
     request = request_for(api, talk)
-    after = asked(twice(request, SetParameter((name,), Literal(json.dumps(value)))))
+    after = asked(twice(request, SetParameter((name,), TextValue(json.dumps(value)))))
     before = asked(request)
     if api == "ollama":
         assert after.parameters["options"] == {name: value}
@@ -169,8 +179,8 @@ def test_a_parameter_and_nothing_else_becomes_another(api: str, talk: Talk, name
         assert after == replace(before, parameters={**before.parameters, name: value})
     removed = asked(
         edited(
-            edited(request, [SetParameter((name,), Literal(json.dumps(value)))]),
-            [SetParameter((name,), Literal(""))],
+            edited(request, [SetParameter((name,), TextValue(json.dumps(value)))]),
+            [SetParameter((name,), TextValue(""))],
         )
     )
     assert removed.messages == before.messages
@@ -185,7 +195,7 @@ def test_a_message_and_no_other_gets_another_text(
     body = json.loads(request.body)
     turns = body.get("messages") or body.get("input") or body.get("contents")
     index = data.draw(st.integers(-len(turns), len(turns) - 1))
-    edit = SetMessage(index, Literal(text))
+    edit = SetMessage(index, TextValue(text))
     try:
         after = twice(request, edit)
     except UsageError:
@@ -222,7 +232,7 @@ def test_the_new_results_of_a_tool_and_no_others_become_another(
         for part in message.parts
         if isinstance(part, ToolResult)
     ]
-    edit = SetToolResult(name, Literal(text))
+    edit = SetToolResult(name, TextValue(text))
     if text not in expected:
         with pytest.raises(UsageError, match="no new result"):
             edited(request, [edit])
@@ -244,22 +254,22 @@ def test_the_new_results_of_a_tool_and_no_others_become_another(
 
 
 any_edit: st.SearchStrategy[Edit] = st.one_of(
-    st.builds(SetSystem, st.builds(Literal, st.text(max_size=10))),
-    st.builds(AppendSystem, st.builds(Literal, words)),
-    st.builds(SetModel, st.builds(Literal, words)),
+    st.builds(SetSystem, st.builds(TextValue, st.text(max_size=10))),
+    st.builds(AppendSystem, st.builds(TextValue, words)),
+    st.builds(SetModel, st.builds(TextValue, words)),
     st.builds(
         SetParameter,
         st.lists(
             st.sampled_from(["temperature", "messages", "request", "tools", "a"]), min_size=1, max_size=3
         ).map(tuple),
-        st.builds(Literal, st.sampled_from(["", "0", "[]", '{"a": 1}', "text"])),
+        st.builds(TextValue, st.sampled_from(["", "0", "[]", '{"a": 1}', "text"])),
     ),
     st.builds(
         SetMessage,
         st.integers(-4, 4),
-        st.builds(Literal, st.sampled_from(["text", '{"role": "user"}', "[]"])),
+        st.builds(TextValue, st.sampled_from(["text", '{"role": "user"}', "[]"])),
     ),
-    st.builds(SetToolResult, names, st.builds(Literal, st.text(max_size=5))),
+    st.builds(SetToolResult, names, st.builds(TextValue, st.text(max_size=5))),
 )
 
 
@@ -270,13 +280,13 @@ def test_what_is_held_at_the_forked_step_is_what_was_edited(api: str, talk: Talk
         after = edited(request, edits)
     except UsageError:
         return
-    assert held_edits(request, edits).apply(request) == after
+    assert carried_edits(request, edits).apply(request) == after
 
 
 @given(st.sampled_from(SHAPES), st.sampled_from(SHAPES), talks())
 def test_a_conversation_says_the_same_in_every_api(source: str, target: str, talk: Talk) -> None:
     api = "chat" if source == "openai" else source
-    told = retold([Told(request=request_for(api, talk), response=None)], target)
+    told = transcript_of([Told(request=request_for(api, talk), response=None)], target)
     name, beside = {
         "openai": ("messages", ""),
         "responses": ("input", ""),
@@ -358,26 +368,27 @@ def test_a_body_is_edited_or_refused_and_nothing_else_happens(
 
 @given(requests, requests, st.lists(any_edit, min_size=1, max_size=3))
 def test_a_later_call_never_fails(original: HttpRequest, later: HttpRequest, edits: list[Edit]) -> None:
-    after = held_edits(original, edits).apply(later)
+    after = carried_edits(original, edits).apply(later)
     assert after is later or after != later
 
 
 @given(requests, st.text(max_size=20) | json_values.map(json.dumps))
 def test_an_answer_is_made_up_or_refused_for_any_request(request: HttpRequest, value: str) -> None:
     try:
-        response = answer_for(request, SetResponse(Literal(value)))
+        response = answer_for(request, SetResponse(TextValue(value)))
     except UsageError:
         return
     assert sum(chunk.size for chunk in response.chunks) == len(response.body)
 
 
-@given(requests, bodies, requests, any_edit | st.builds(SetResponse, st.builds(Literal, words)))
+@given(requests, bodies, requests, any_edit | st.builds(SetResponse, st.builds(TextValue, words)))
 def test_a_value_is_taken_or_refused_from_any_step(
     source: HttpRequest, answer: bytes, target: HttpRequest, edit: Edit
 ) -> None:
     with suppress(UsageError):
         taken = resolve(
-            replace(edit, value=From("good", 4)), lambda _session, _step: (source, answer_with(answer))
+            replace(edit, value=StepReference("good", 4)),
+            lambda _session, _step: (source, answer_with(answer)),
         )
         if isinstance(taken, SetResponse):
             answer_for(target, taken)
@@ -390,8 +401,8 @@ def test_a_made_up_text_is_read_back(api: str, talk: Talk, text: str) -> None:
     request = request_for(api, talk)
     with suppress(ValueError):
         assume(not isinstance(json.loads(text), dict))
-    response = answer_for(request, SetResponse(Literal(text)))
-    answered = identify(request.head).answered(request, response)
+    response = answer_for(request, SetResponse(TextValue(text)))
+    answered = identify(request.head).reader.answered(request, response)
     assert (answered.text, answered.error, answered.note) == (text, None, None)
 
 

@@ -182,7 +182,7 @@ def test_every_provider_reads_any_json_without_raising(document: Any) -> None:
         provider = identify(request.head)
         assert provider in (*BUILT_IN, FALLBACK)
         read(provider, request, answer_with(document))
-        assert isinstance(provider.asked(request).model, str | None)
+        assert isinstance(provider.reader.asked(request).model, str | None)
 
 
 def shuffled(value: Any, dice: random.Random) -> Any:

@@ -100,7 +100,7 @@ def _steps(exchanges: list[Exchange], started: float) -> Iterator[Step]:
     read: list[tuple[Asked, Answered]] = []
     for one in exchanges:
         provider = identify(one.request.head)
-        read.append((provider.asked(one.request), provider.answered(one.request, one.response)))
+        read.append((provider.reader.asked(one.request), provider.reader.answered(one.request, one.response)))
     keys = [understand(one.request).key for one in exchanges]
     moments = [(one.began, True, at) for at, one in enumerate(exchanges)]
     moments += [(one.began + one.took, False, at) for at, one in enumerate(exchanges)]

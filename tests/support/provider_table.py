@@ -22,7 +22,7 @@ from rewind.model.message import (
     text_of,
 )
 from rewind.model.step import StepKind
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
 from support.wire_examples import EXAMPLES, Example, said
 
@@ -52,7 +52,7 @@ class Read:
     """An example and what our codec makes of it."""
 
     example: Example
-    provider: Provider
+    provider: Api
     asked: Asked
     answered: Answered
 
@@ -62,8 +62,8 @@ class Read:
 
 def read(example: Example) -> Read:
     provider = identify(example.request.head)
-    asked = provider.asked(example.request)
-    return Read(example, provider, asked, provider.answered(example.request, example.whole))
+    asked = provider.reader.asked(example.request)
+    return Read(example, provider, asked, provider.reader.answered(example.request, example.whole))
 
 
 Check = Callable[[Read], bool]
@@ -166,13 +166,13 @@ def _vectors(row: Read) -> Vectors:
 
 
 def _refused(row: Read) -> bool:
-    return row.provider.answered(row.example.request, row.example.refused).error == said.REFUSED
+    return row.provider.reader.answered(row.example.request, row.example.refused).error == said.REFUSED
 
 
 def _broke_off(row: Read) -> bool:
     if (broken := row.example.broken) is None:
         return False
-    answered = row.provider.answered(broken.request, broken.response)
+    answered = row.provider.reader.answered(broken.request, broken.response)
     # What had been said before must not be lost over the error.
     return answered.error == said.BROKE_OFF and answered.text == row.answered.text
 
@@ -279,9 +279,9 @@ def is_claimed_anywhere(row: Read) -> bool:
 def equal_streams(row: Read) -> Iterator[str]:
     """The formats in which a stream is read to the same value as the whole answer, and is known to be asked for."""
     for stream in row.example.streams:
-        answered = row.provider.answered(stream.request, stream.response)
+        answered = row.provider.reader.answered(stream.request, stream.response)
         is_model = row.provider.kind is StepKind.LLM_CALL
-        if answered == row.answered and row.provider.asked(stream.request).streamed == is_model:
+        if answered == row.answered and row.provider.reader.asked(stream.request).streamed == is_model:
             yield stream.format
 
 

@@ -61,8 +61,8 @@ def recorded(home: Path, number: int, exchanges: list[Exchange]) -> Session:
     writer = SessionWriter.create(home, start)
     for index, exchange in enumerate(exchanges, 1):
         call = understand(exchange.request)
-        asked = call.provider.asked(exchange.request)
-        answered = call.provider.answered(exchange.request, exchange.response)
+        asked = call.provider.reader.asked(exchange.request)
+        answered = call.provider.reader.answered(exchange.request, exchange.response)
         request = StepRequest(
             index=index,
             ts=start.started + index,

@@ -74,9 +74,9 @@ def calls(exchanges: list[Exchange]) -> list[Call]:
     for exchange in exchanges:
         if exchange.kind in ("llm", "embedding"):
             codec = identify(exchange.request.head)
-            asked = codec.asked(exchange.request)
+            asked = codec.reader.asked(exchange.request)
             found.append(
-                Call(exchange, codec.name, asked, codec.answered(exchange.request, exchange.response))
+                Call(exchange, codec.name, asked, codec.reader.answered(exchange.request, exchange.response))
             )
     return found
 

@@ -38,8 +38,8 @@ def damaged_exchange(exchanges: list[Exchange], seed: int) -> tuple[HttpRequest,
 
 def read_everything(request: HttpRequest, response: HttpResponse) -> None:
     provider = understand(request).provider
-    asked = provider.asked(request)
-    answered = provider.answered(request, response)
+    asked = provider.reader.asked(request)
+    answered = provider.reader.answered(request, response)
     reading = read(provider, request, response)
     for told in (reading.text, reading.model, reading.error, reading.note, answered.text, asked.note):
         (told or "").encode()
@@ -85,7 +85,7 @@ def test_the_damage_is_real_and_leaves_something_to_read(exchanges: list[Exchang
     for seed in range(400):
         request, response = damaged_exchange(exchanges, seed)
         provider = understand(request).provider
-        if provider.asked(request).note or provider.answered(request, response).note:
+        if provider.reader.asked(request).note or provider.reader.answered(request, response).note:
             noted += 1
         else:
             silent += 1

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from rewind.edit.apply import answer_for, edited, held_edits
-from rewind.edit.grammar import Edit, Literal, SetMessage, SetModel, SetParameter, SetResponse, SetSystem
-from rewind.edit.signing import is_signed
-from rewind.edit.transcript import SHAPES, Retold, retold, shape_of
-from rewind.edit.transcript import Exchange as Told
+from rewind.edit.apply import answer_for, edited, is_signed
+from rewind.edit.carry_over import carried_edits
+from rewind.edit.edits import Edit, SetMessage, SetModel, SetParameter, SetResponse, SetSystem, TextValue
+from rewind.edit.transcript import RecordedCall as Told
+from rewind.edit.transcript import Transcript, shape_of, transcript_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
 from rewind.model.message import Message, Other, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of
-from rewind.providers.catalogue import identify
+from rewind.providers.catalogue import SHAPES, identify
 from support.exchanges import request_of
 from support.traffic import Exchange
 
@@ -41,10 +41,10 @@ def calls(exchanges: list[Exchange]) -> list[Exchange]:
 
 
 def asked(request: HttpRequest) -> Any:
-    return identify(request.head).asked(request)
+    return identify(request.head).reader.asked(request)
 
 
-def fresh(told: Retold) -> HttpRequest:
+def fresh(told: Transcript) -> HttpRequest:
     target, name, beside = TARGETS[told.api]
     system = {beside: told.system} if told.system is not None else {}
     return request_of({name: told.messages, **system}, target=target)
@@ -83,7 +83,7 @@ def test_every_call_reads_the_same_in_all_four_shapes(
         said = [Message(Role.ASSISTANT, one.answered.parts)] if one.answered is not None else []
         expected = rows(one.asked.system, (*one.asked.messages, *said))
         for api in SHAPES:
-            told = retold([one], api)
+            told = transcript_of([one], api)
             read = asked(fresh(told))
             pairs[f"{shape_of(call.request) or call.vendor} → {api}"] += 1
             remarks.update(re.sub(r" \(\d+×\)", "", remark) for remark in told.remarks)
@@ -103,7 +103,7 @@ def test_in_every_shape_a_result_has_the_id_of_its_call_and_no_id_is_used_twice(
         for api in SHAPES:
             if shape_of(call.request) == api:
                 continue  # in its own words it is as the agent sent it
-            messages = asked(fresh(retold([one], api))).messages
+            messages = asked(fresh(transcript_of([one], api))).messages
             parts = [part for message in messages for part in message.parts]
             uses = [part.id for part in parts if isinstance(part, ToolUse)]
             results = [part.id for part in parts if isinstance(part, ToolResult)]
@@ -125,15 +125,15 @@ def test_edits_change_what_they_name_and_nothing_else(calls: list[Exchange]) -> 
         before = asked(call.request)
         if is_signed(call.request):
             with pytest.raises(CannotEdit, match="signed"):
-                edited(call.request, [SetParameter(("temperature",), Literal("0.125"))])
+                edited(call.request, [SetParameter(("temperature",), TextValue("0.125"))])
             continue
         if before.note or not call.request.body:
             continue
         edits: list[tuple[Edit, dict[str, Any]]] = [
-            (SetSystem(Literal("Be brief.")), {"system": (Text("Be brief."),)}),
-            (SetModel(Literal("model-y")), {"model": "model-y"}),
+            (SetSystem(TextValue("Be brief.")), {"system": (Text("Be brief."),)}),
+            (SetModel(TextValue("model-y")), {"model": "model-y"}),
             (
-                SetParameter(("temperature",), Literal("0.125")),
+                SetParameter(("temperature",), TextValue("0.125")),
                 {"parameters": {**before.parameters, "temperature": 0.125}},
             ),
         ]
@@ -141,7 +141,7 @@ def test_edits_change_what_they_name_and_nothing_else(calls: list[Exchange]) -> 
             after = edited(call.request, [edit])
             assert asked(after) == replace(before, **expected), call.name
             assert edited(after, [edit]) is after, call.name
-            assert held_edits(call.request, [edit]).apply(call.request) == after, call.name
+            assert carried_edits(call.request, [edit]).apply(call.request) == after, call.name
             changed[identify(call.request.head).name] += 1
     assert changed["openai-chat"] > 100 and changed["anthropic"] > 100
     assert changed["gemini"] > 50 and changed["openai-responses"] > 50
@@ -150,7 +150,7 @@ def test_edits_change_what_they_name_and_nothing_else(calls: list[Exchange]) -> 
 def test_a_message_that_is_edited_is_the_only_one_that_changes(calls: list[Exchange]) -> None:
     edits = 0
     for call in calls:
-        edit = SetMessage(-1, Literal("Never mind."))
+        edit = SetMessage(-1, TextValue("Never mind."))
         try:
             after = edited(call.request, [edit])
         except CannotEdit:
@@ -159,7 +159,7 @@ def test_a_message_that_is_edited_is_the_only_one_that_changes(calls: list[Excha
         old, new = asked(call.request), asked(after)
         assert "Never mind." in str(new.messages[-1:]), call.name
         assert new.messages[:-1] == old.messages[:-1], call.name
-        assert held_edits(call.request, [edit]).apply(call.request) == after, call.name
+        assert carried_edits(call.request, [edit]).apply(call.request) == after, call.name
     assert edits > 400
 
 
@@ -168,11 +168,11 @@ def test_every_call_can_be_given_a_made_up_answer(calls: list[Exchange]) -> None
     refused: list[str] = []
     for call in calls:
         try:
-            response = answer_for(call.request, SetResponse(Literal(text)))
+            response = answer_for(call.request, SetResponse(TextValue(text)))
         except CannotEdit as reason:
             refused.append(reason.message)
             continue
-        read = identify(call.request.head).answered(call.request, response)
+        read = identify(call.request.head).reader.answered(call.request, response)
         assert (read.text, read.error, read.note) == (text, None, None), call.name
     assert [message for message in refused if "does not know the shape" not in message] == []
     assert len(refused) < 5

@@ -51,7 +51,7 @@ def run_of(exchanges: list[Exchange]) -> ComparedRun:
             provider=call.provider.name,
             match_key=call.key,
             head=exchange.request.head,
-            model=call.provider.asked(exchange.request).model,
+            model=call.provider.reader.asked(exchange.request).model,
         )
         response = StepResponse(
             ending=Ending.COMPLETE,
@@ -182,11 +182,11 @@ def test_a_stream_is_no_other_request_and_says_the_same_where_its_words_are_the_
 
 
 def is_streamed(exchange: Exchange) -> bool:
-    return identify(exchange.request.head).asked(exchange.request).streamed
+    return identify(exchange.request.head).reader.asked(exchange.request).streamed
 
 
 def answered(exchange: Exchange) -> Answered:
-    return identify(exchange.request.head).answered(exchange.request, exchange.response)
+    return identify(exchange.request.head).reader.answered(exchange.request, exchange.response)
 
 
 # ── every run of the set ─────────────────────────────────────────────────────────────────────────────────────

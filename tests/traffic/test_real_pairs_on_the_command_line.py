@@ -60,8 +60,8 @@ def write(store: Path, session: str, name: str, exchanges: list[Exchange]) -> No
     for exchange in exchanges:
         index = exchange.index + 1
         call = understand(exchange.request, index=index)
-        asked = call.provider.asked(call.request)
-        answered = call.provider.answered(call.request, exchange.response)
+        asked = call.provider.reader.asked(call.request)
+        answered = call.provider.reader.answered(call.request, exchange.response)
         place = threads.call(index, call.key, asked)
         threads.answer(index, answered)
         writer.request(

@@ -18,7 +18,7 @@ def calls_by_cassette(traffic: Path) -> dict[str, list[Exchange]]:
     found: dict[str, list[Exchange]] = defaultdict(list)
     for exchange in exchanges_in(traffic):
         provider = identify(exchange.request.head)
-        if provider.kind is StepKind.LLM_CALL and not provider.asked(exchange.request).embeds:
+        if provider.kind is StepKind.LLM_CALL and not provider.reader.asked(exchange.request).embeds:
             found[exchange.cassette].append(exchange)
     return found
 
@@ -29,7 +29,7 @@ def test_an_answer_of_a_conversation_is_read_without_its_question(traffic: Path)
         for exchange in exchanges:
             provider = identify(exchange.request.head)
             alone = HttpRequest(head=exchange.request.head, body=b"")
-            assert provider.answered(alone, exchange.response) == provider.answered(
+            assert provider.reader.answered(alone, exchange.response) == provider.reader.answered(
                 exchange.request, exchange.response
             ), exchange.name
             checked += 1
@@ -43,12 +43,12 @@ def test_most_calls_that_go_on_are_known_by_their_history_alone(traffic: Path) -
         known: set[str] = set()
         for exchange in exchanges:
             provider = identify(exchange.request.head)
-            asked = provider.asked(exchange.request)
+            asked = provider.reader.asked(exchange.request)
             sketch = sketch_of(asked, provider)
             if sketch.history != "-" and known:
                 going_on += 1
                 linked += sketch.history in known
-            answered = provider.answered(exchange.request, exchange.response)
+            answered = provider.reader.answered(exchange.request, exchange.response)
             known.add(history_after(sketch, answer_digest(answered.parts)))
     print(f"\n{linked} of {going_on} calls with a history are linked by digests alone")
     assert linked > 0.7 * going_on

@@ -12,7 +12,7 @@ import pytest
 from rewind.match.call import understand
 from rewind.model.message import Vectors
 from rewind.model.usage import Usage
-from rewind.providers.openai_responses.read import OpenAIResponses
+from rewind.providers.openai_responses.read import OpenAIResponsesReader
 from support.sdk_readers import LAST_CHUNK, NO_BEGIN, NO_OUTPUT, RAISES, Assembled, Sdks, ours
 from support.traffic import Exchange
 
@@ -34,10 +34,10 @@ def sdks() -> Sdks:
 
 
 def read_by_us(exchange: Exchange, theirs: Assembled) -> Assembled:
-    provider = understand(exchange.request).provider
+    reader = understand(exchange.request).provider.reader
     if theirs.shortfall == NO_BEGIN:  # a stored answer fetched again, which is no call to a model
-        provider = OpenAIResponses()
-    read = ours(provider.answered(exchange.request, exchange.response))
+        reader = OpenAIResponsesReader()
+    read = ours(reader.answered(exchange.request, exchange.response))
     return replace(read, usage=Usage()) if theirs.shortfall == RAISES else read
 
 
@@ -89,7 +89,7 @@ def test_streams_without_a_model_tell_no_tokens(exchanges: list[Exchange], sdks:
     assert {exchange.request.head.path for exchange in unread} == {"/mcp"}
     assert len(unread) == MCP
     for exchange in unread:
-        answered = understand(exchange.request).provider.answered(exchange.request, exchange.response)
+        answered = understand(exchange.request).provider.reader.answered(exchange.request, exchange.response)
         assert answered.parts, exchange.name
         assert not answered.usage.is_told
 
@@ -115,7 +115,9 @@ def test_every_embedding_has_the_vectors_that_the_vendors_sdk_counts(
             name, embed = reader
             theirs = embed()
             compared[name] += 1
-            answered = understand(exchange.request).provider.answered(exchange.request, exchange.response)
+            answered = understand(exchange.request).provider.reader.answered(
+                exchange.request, exchange.response
+            )
             assert answered.parts == (Vectors(theirs.count, theirs.dimensions),), exchange.name
             if theirs.tokens is not None:
                 assert answered.usage.input == theirs.tokens, exchange.name

@@ -45,8 +45,8 @@ class Read:
 
 def _read(exchange: Exchange) -> Read:
     call = understand(exchange.request)
-    asked = call.provider.asked(exchange.request)
-    answered = call.provider.answered(exchange.request, exchange.response)
+    asked = call.provider.reader.asked(exchange.request)
+    answered = call.provider.reader.answered(exchange.request, exchange.response)
     return Read(exchange, call, asked, answered, read(call.provider, exchange.request, exchange.response))
 
 

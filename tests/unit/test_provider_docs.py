@@ -55,7 +55,7 @@ def test_no_example_leaves_a_note(example: Example) -> None:
     row = read(example)
     assert (row.asked.note, row.answered.note) == (None, None)
     for stream in (*example.streams, *((example.broken,) if example.broken else ())):
-        assert row.provider.answered(stream.request, stream.response).note is None
+        assert row.provider.reader.answered(stream.request, stream.response).note is None
 
 
 def test_nothing_that_an_example_says_is_lost() -> None:

@@ -16,19 +16,19 @@ from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, MessagePlace, parts_text
 from rewind.edit.edits import (
     Edit,
-    From,
-    Literal,
     SetMessage,
     SetModel,
     SetParameter,
     SetSystem,
     SetToolResult,
+    StepReference,
+    TextValue,
 )
-from rewind.edit.patchers import dialect_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
 from rewind.model.message import Role
-from rewind.providers.shared.request_body import opened
+from rewind.providers.catalogue import identify
+from rewind.providers.shared.request_body import body_of
 
 _SAID = frozenset({CauseKind.INPUT, CauseKind.TOOL_OUTPUT, CauseKind.HISTORY})
 """What stands in the messages."""
@@ -74,24 +74,24 @@ _WORDS = {
 
 def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Edit]:
     run, other = finding.comparison.a, finding.comparison.b
-    origin = From(run.recording.session.address, good.index)
+    origin = StepReference(run.recording.session.address, good.index)
     asked = run.asked(good.index)
     differences = cause.differences
     if cause.kind is CauseKind.SYSTEM and any(one.place is NamedPlace.SYSTEM for one in differences):
-        yield SetSystem(origin if asked.system else Literal(""))
+        yield SetSystem(origin if asked.system else TextValue(""))
     if run.provider(good.index) is not other.provider(bad.index):
         return  # what else one API is given means nothing to another
     match cause.kind:
         case CauseKind.MODEL if good.model_asked:
             yield SetModel(origin)
         case CauseKind.SNAPSHOT if good.model_answered:
-            yield SetModel(Literal(good.model_answered))
+            yield SetModel(TextValue(good.model_answered))
         case CauseKind.TOOLS:
-            yield SetParameter(("tools",), origin if asked.tools else Literal(""))
+            yield SetParameter(("tools",), origin if asked.tools else TextValue(""))
         case CauseKind.PARAMETERS:
             places = (one.place for one in differences)
             for name in dict.fromkeys(place.name for place in places if isinstance(place, FieldPlace)):
-                yield SetParameter((name,), origin if name in asked.parameters else Literal(""))
+                yield SetParameter((name,), origin if name in asked.parameters else TextValue(""))
         case CauseKind.TOOL_OUTPUT if cause.since is finding.at and _tells_tools_apart(cause):
             for one in differences:
                 yield SetToolResult(one.tool, origin)
@@ -105,7 +105,9 @@ def _tells_tools_apart(cause: Cause) -> bool:
     return bool(names) and len(set(names)) == len(names) and all(one.before for one in cause.differences)
 
 
-def _in_messages(finding: Finding, cause: Cause, good: Move, bad: Move, origin: From) -> Iterator[Edit]:
+def _in_messages(
+    finding: Finding, cause: Cause, good: Move, bad: Move, origin: StepReference
+) -> Iterator[Edit]:
     """Message by message where both runs have the same number of them, else all; in either case no prompt with it."""
     there, here = _written(finding.comparison.a, good), _written(finding.comparison.b, bad)
     if there is None or here is None:
@@ -120,7 +122,7 @@ def _in_messages(finding: Finding, cause: Cause, good: Move, bad: Move, origin: 
         yield SetParameter((here.name,), origin)
     else:
         messages = [*here.prompt, *there.messages[len(there.prompt) :]]
-        yield SetParameter((here.name,), Literal(json.dumps(messages, ensure_ascii=False)))
+        yield SetParameter((here.name,), TextValue(json.dumps(messages, ensure_ascii=False)))
 
 
 def _numbers(cause: Cause, there: "_Written", here: "_Written") -> Iterator[int]:
@@ -155,10 +157,10 @@ class _Written:
 def _written(run: ComparedRun, move: Move) -> _Written | None:
     request = HttpRequest(head=move.step.request.head, body=run.bodies(move.step)[0])
     try:
-        document = opened(request).document
-        dialect = dialect_of(request.head, document)
-        messages = dialect.turns(document)
-        read = [dialect.message(turn) for turn in messages]
+        document = body_of(request).document
+        patcher = identify(request.head).patcher_for(request.head, document)
+        messages = patcher.turns(document)
+        read = [patcher.message(turn) for turn in messages]
         prompt = len(list(takewhile(lambda message: message.role is Role.SYSTEM, read)))
         name = next((name for name, value in document.items() if messages and value == messages), None)
         texts = [parts_text(message.parts) for message in read]

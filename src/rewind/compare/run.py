@@ -21,7 +21,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message, Role
 from rewind.model.session import Recording
 from rewind.model.step import Step, StepKind, step_outcome
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 
 _KEPT = 1000
 """Steps whose words are kept in memory: of long runs that differ everywhere, not all of them."""
@@ -107,14 +107,14 @@ class ComparedRun:
             if step.index not in made_again and self._kinds[step.index] is not StepKind.NOTE
         )
 
-    def provider(self, index: int) -> Provider:
+    def provider(self, index: int) -> Api:
         """Who reads a step."""
         return reader_of(self._steps[index])[0]
 
     def _read_asked(self, index: int) -> Asked:
         step = self._steps[index]
         request = HttpRequest(head=step.request.head, body=self.bodies(step)[0])
-        return self.provider(index).asked(request)
+        return self.provider(index).reader.asked(request)
 
     def _read_answered(self, index: int) -> Answered | None:
         step = self._steps[index]

@@ -11,7 +11,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.catalogue import FALLBACK, identify
 from rewind.providers.summary import short
 
@@ -23,7 +23,7 @@ Bodies = Callable[[Step], tuple[bytes, bytes]]
 class ReadStep:
     """Both halves of a step."""
 
-    provider: Provider
+    provider: Api
     kind: StepKind
     """By today's codecs: a session recorded last year is read as well as they can."""
     asked: Asked
@@ -39,12 +39,12 @@ def read_step(step: Step, bodies: Bodies) -> ReadStep:
     return ReadStep(
         provider=provider,
         kind=kind,
-        asked=provider.asked(request),
+        asked=provider.reader.asked(request),
         answered=answered_at(step, request_body, response_body),
     )
 
 
-def reader_of(step: Step) -> tuple[Provider, StepKind]:
+def reader_of(step: Step) -> tuple[Api, StepKind]:
     """Who reads the step today, and what kind of step that makes it; nobody new leaves the recorded kind."""
     provider = identify(step.request.head)
     return provider, step.request.kind if provider is FALLBACK else provider.kind
@@ -57,7 +57,7 @@ def answered_at(step: Step, request_body: bytes, response_body: bytes) -> Answer
     head = step.response.head
     request = HttpRequest(head=step.request.head, body=request_body)
     response = HttpResponse(head=head, body=response_body, chunks=(), trailers=step.response.trailers)
-    return identify(step.request.head).answered(request, response)
+    return identify(step.request.head).reader.answered(request, response)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Outline:
         return found
 
 
-def _reading(step: Step, provider: Provider, asked: Asked, answered: Answered | None) -> Reading:
+def _reading(step: Step, provider: Api, asked: Asked, answered: Answered | None) -> Reading:
     recorded = step.response.reading if step.response is not None else Reading()
     if answered is None or provider is FALLBACK:
         return recorded

@@ -16,7 +16,7 @@ from itertools import groupby
 from rewind.conversation.message_digest import Digest, part_digest, written
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 
 _ASKED_RULE = "rs1"
 _SAID_RULE = "ra1"
@@ -60,7 +60,7 @@ def _is_ours(rule: str, parts: list[str]) -> bool:
     return rule == _ASKED_RULE and len(parts) == len(_FIELDS)
 
 
-def sketch_of(asked: Asked, provider: Provider, ignore: Sequence[str] = ()) -> Sketch:
+def sketch_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> Sketch:
     """The sketch of a call."""
     *before, turn = _turns(asked.messages)
     history = NOTHING
@@ -76,7 +76,7 @@ def sketch_of(asked: Asked, provider: Provider, ignore: Sequence[str] = ()) -> S
     )
 
 
-def settings_of(asked: Asked, provider: Provider, ignore: Sequence[str] = ()) -> dict[str, object]:
+def settings_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> dict[str, object]:
     """The parameters that can make a difference."""
     left = without_volatile(dict(asked.parameters), provider.volatile, ignore)
     return {name: value for name, value in left.items() if name not in TRANSPORT}

@@ -1,1 +1,1 @@
-"""How a recorded request is changed, how an answer is made up, and how a conversation is written for another API."""
+"""The edits of a fork: what they say, and what they do to a request and to later ones."""

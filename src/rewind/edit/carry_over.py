@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.edit.change import (
-    Draft,
+from rewind.edit.apply import (
+    RequestDraft,
     given_by,
     in_order,
+    is_signed,
     with_another_model,
     with_message,
     with_parameter,
@@ -29,15 +30,14 @@ from rewind.edit.edits import (
     SetSystem,
     SetToolResult,
 )
-from rewind.edit.patchers import dialect_of
-from rewind.edit.results import Found, Names, found_results, new_results_of, with_results
-from rewind.edit.signing import is_signed
+from rewind.edit.results import FoundResult, ToolNames, found_results, new_results_of, with_results
 from rewind.errors import CannotEdit
-from rewind.model.http import HttpRequest
+from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked, Message, Thinking
+from rewind.providers.api import UnissuedAnswers
 from rewind.providers.catalogue import identify
-from rewind.providers.shared.request_body import opened
-from rewind.providers.shared.values import value_at
+from rewind.providers.shared.patch import value_at
+from rewind.providers.shared.request_body import body_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class _System:
 
     edit: SetSystem | AppendSystem
 
-    def applied(self, draft: Draft, asked: Asked, names: Names) -> Draft:
+    def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
         return with_system(draft, self.edit)
 
 
@@ -55,7 +55,7 @@ class _Model:
     edit: SetModel
     old: str | None
 
-    def applied(self, draft: Draft, asked: Asked, names: Names) -> Draft:
+    def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
         return with_another_model(draft, self.edit) if asked.model == self.old else draft
 
 
@@ -64,8 +64,8 @@ class _Parameter:
     edit: SetParameter
     old: Any
 
-    def applied(self, draft: Draft, asked: Asked, names: Names) -> Draft:
-        place = draft.dialect.parameter(draft.document, self.edit.path)
+    def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
+        place = draft.patcher.parameter(draft.document, self.edit.path)
         return with_parameter(draft, self.edit) if value_at(draft.document, place) == self.old else draft
 
 
@@ -75,10 +75,10 @@ class _Message:
     at: int
     old: Message
 
-    def applied(self, draft: Draft, asked: Asked, names: Names) -> Draft:
+    def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
         """In its old place; where the history has moved, wherever it stands now."""
-        turns = draft.dialect.turns(draft.document)
-        equal = [n for n, turn in enumerate(turns) if _spoken(draft.dialect.message(turn)) == self.old]
+        turns = draft.patcher.turns(draft.document)
+        equal = [n for n, turn in enumerate(turns) if _spoken(draft.patcher.message(turn)) == self.old]
         for at in [self.at] if self.at in equal else reversed(equal):
             draft = with_message(draft, self.edit, at)
         return draft
@@ -87,19 +87,19 @@ class _Message:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Results:
     edit: SetToolResult
-    old: tuple[Found, ...]
+    old: tuple[FoundResult, ...]
 
-    def applied(self, draft: Draft, asked: Asked, names: Names) -> Draft:
+    def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
         """As messages are: first in the old place, then wherever an equal one stands."""
-        found = found_results(draft.dialect, draft.document, names)
-        given = given_by(self.edit, draft.dialect)
+        found = found_results(draft.patcher, draft.document, names)
+        given = given_by(self.edit, draft.patcher)
         chosen: dict[int, int] = {}
         for nth, old in enumerate(self.old):
             equal = [one.number for one in found if _is_same(one, old)]
             for number in [old.number] if old.number in equal else equal:
                 chosen.setdefault(number, nth)
         document = with_results(
-            draft.dialect,
+            draft.patcher,
             draft.document,
             found,
             lambda one: given(chosen[one.number]) if one.number in chosen else None,
@@ -107,7 +107,7 @@ class _Results:
         return draft.with_document(document)
 
 
-def _is_same(one: Found, old: Found) -> bool:
+def _is_same(one: FoundResult, old: FoundResult) -> bool:
     if one.result.id and old.result.id:
         return one.result.id == old.result.id and one.text == old.text
     # An unnamed result stands for that tool where the call is not shown.
@@ -116,35 +116,37 @@ def _is_same(one: Found, old: Found) -> bool:
 
 
 _Rule = _System | _Model | _Parameter | _Message | _Results
-_OF_THE_AGENT = (_System, _Model, _Parameter)
+_RULES_OF_THE_SAME_AGENT = (_System, _Model, _Parameter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class CarriedEdits:
     """What the edits replaced at the forked step, to be replaced again."""
 
     asked: Asked
     rules: tuple[_Rule, ...]
-    names: Names
+    names: ToolNames
 
     def apply(self, request: HttpRequest) -> HttpRequest:
         """A later request with the edits that fit it; the very same one where none does. Never raises."""
         if not self.rules or is_signed(request):
             return request
         try:
-            body = opened(request)
+            body = body_of(request)
         except CannotEdit:
             return request
-        asked = identify(request.head).asked(request)
+        asked = identify(request.head).reader.asked(request)
         same_agent = self._is_same_agent(asked)
-        draft = Draft(
-            head=request.head, document=body.document, dialect=dialect_of(request.head, body.document)
+        draft = RequestDraft(
+            head=request.head,
+            document=body.document,
+            patcher=identify(request.head).patcher_for(request.head, body.document),
         )
         for rule in self.rules:
-            if same_agent or not isinstance(rule, _OF_THE_AGENT):
+            if same_agent or not isinstance(rule, _RULES_OF_THE_SAME_AGENT):
                 draft = _applied(rule, draft, asked, self.names)
         try:
-            return body.closed(draft.document, draft.head)
+            return body.rewritten(draft.document, draft.head)
         except CannotEdit:
             return request
 
@@ -160,26 +162,32 @@ class Holding:
         )
 
 
-def held_edits(original: HttpRequest, edits: Sequence[Edit], *, names: Names | None = None) -> Holding:
+def carried_edits(
+    original: HttpRequest, edits: Sequence[Edit], *, names: ToolNames | None = None
+) -> CarriedEdits:
     """What to hold from now on, as the forked step's own request shows it before it is edited.
 
     ``names`` is what :func:`rewind.edit.apply.edited` takes. ``response=`` holds nothing: what it says comes back
     in the agent's own history.
     """
-    asked = identify(original.head).asked(original)
-    nothing = Holding(asked=asked, rules=(), names=names or {})
+    asked = identify(original.head).reader.asked(original)
+    nothing = CarriedEdits(asked=asked, rules=(), names=names or {})
     if is_signed(original):
         return nothing
     try:
-        document = opened(original).document
-        draft = Draft(head=original.head, document=document, dialect=dialect_of(original.head, document))
+        document = body_of(original).document
+        draft = RequestDraft(
+            head=original.head,
+            document=document,
+            patcher=identify(original.head).patcher_for(original.head, document),
+        )
         return replace(nothing, rules=tuple(_rules(draft, asked, edits, names or {})))
     except CannotEdit:
         # What cannot be edited here was refused when it was to be edited; there is nothing to hold.
         return nothing
 
 
-def _rules(draft: Draft, asked: Asked, edits: Sequence[Edit], names: Names) -> Iterable[_Rule]:
+def _rules(draft: RequestDraft, asked: Asked, edits: Sequence[Edit], names: ToolNames) -> Iterable[_Rule]:
     """One for each edit, in the order in which they were made: an edit may find what another put there."""
     for edit, at in in_order(draft, edits):
         rule = _rule(draft, asked, edit, at, names)
@@ -188,26 +196,26 @@ def _rules(draft: Draft, asked: Asked, edits: Sequence[Edit], names: Names) -> I
             draft = _applied(rule, draft, asked, names)
 
 
-def _rule(draft: Draft, asked: Asked, edit: Edit, at: int, names: Names) -> _Rule | None:
+def _rule(draft: RequestDraft, asked: Asked, edit: Edit, at: int, names: ToolNames) -> _Rule | None:
     match edit:
         case SetMessage():
-            old = draft.dialect.message(draft.dialect.turns(draft.document)[at])
+            old = draft.patcher.message(draft.patcher.turns(draft.document)[at])
             return _Message(edit=edit, at=at, old=_spoken(old))
         case SetToolResult(name=name):
-            found = found_results(draft.dialect, draft.document, names)
+            found = found_results(draft.patcher, draft.document, names)
             return _Results(edit=edit, old=tuple(new_results_of(found, name)))
         case SetSystem() | AppendSystem():
             return _System(edit=edit)
         case SetModel():
             return _Model(edit=edit, old=asked.model)
         case SetParameter(path=path):
-            place = draft.dialect.parameter(draft.document, path)
+            place = draft.patcher.parameter(draft.document, path)
             return _Parameter(edit=edit, old=value_at(draft.document, place))
         case SetResponse():
             return None
 
 
-def _applied(rule: _Rule, draft: Draft, asked: Asked, names: Names) -> Draft:
+def _applied(rule: _Rule, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
     try:
         return rule.applied(draft, asked, names)
     except CannotEdit:
@@ -217,3 +225,23 @@ def _applied(rule: _Rule, draft: Draft, asked: Asked, names: Names) -> Draft:
 def _spoken(message: Message) -> Message:
     """Without what the model thought, which agents send back or leave out as they like."""
     return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Thinking)))
+
+
+class MadeUpAnswers:
+    """The answers of one run that were made up, for the APIs whose provider keeps the history."""
+
+    def __init__(self) -> None:
+        self._by_api: dict[str, UnissuedAnswers] = {}
+
+    def add(self, request: HttpRequest, response: HttpResponse) -> None:
+        """An answer that was made up for this request; of APIs that keep no history nothing needs to be known."""
+        api = identify(request.head)
+        if api.unissued is not None:
+            if api.name not in self._by_api:
+                self._by_api[api.name] = api.unissued.load()()
+            self._by_api[api.name].add(request, response)
+
+    def apply(self, request: HttpRequest) -> HttpRequest:
+        """A later request as the provider can follow it; the very same one where nothing is to be done."""
+        known = self._by_api.get(identify(request.head).name) if self._by_api else None
+        return request if known is None else known.apply(request)

@@ -1,7 +1,7 @@
 """One change to a call, as ``rewind fork --set`` names it. The texts are read in :mod:`rewind.edit.grammar`."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rewind.model.http import HttpResponse
 from rewind.model.message import Answered, Message
@@ -10,7 +10,7 @@ from rewind.model.message import Answered, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class TextValue:
     """The value as the user wrote it."""
 
     text: str
@@ -21,7 +21,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class From:
+class StepReference:
     """The value is what another session's step has in that place."""
 
     session: str
@@ -33,10 +33,10 @@ class From:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class ResolvedValue:
     """What was found at the step that a reference names."""
 
-    origin: From
+    origin: StepReference
     value: Any
     """A text for a model, a JSON value for a parameter, and one of the classes below for all else."""
 
@@ -45,14 +45,14 @@ class Taken:
         return self.origin.written
 
 
-Source = Literal | From | Taken
+Source = TextValue | StepReference | ResolvedValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenSystem:
     """A system prompt: for its own API as it was written there, for others as a text."""
 
-    dialect: str
+    patcher: str
     raw: Any
     text: str
 
@@ -61,7 +61,7 @@ class TakenSystem:
 class TakenParameter:
     """A parameter, and the API by whose rules it is written."""
 
-    dialect: str
+    patcher: str
     value: Any
 
 
@@ -69,7 +69,7 @@ class TakenParameter:
 class TakenMessage:
     """A message: for its own API as it was written there, for others without accent."""
 
-    dialect: str
+    patcher: str
     raw: Any
     message: Message
 
@@ -78,7 +78,7 @@ class TakenMessage:
 class TakenResult:
     """What a tool gave back: for its own API as it was written there, for others as a text."""
 
-    dialect: str
+    patcher: str
     raw: Any
     text: str
     failed: bool
@@ -94,60 +94,131 @@ class TakenAnswer:
     answered: Answered
 
 
-# ── the edits ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the places that edits change ─────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
-class SetSystem:
+class SystemPlace:
+    def __str__(self) -> str:
+        return "system"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlace:
+    def __str__(self) -> str:
+        return "model"
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterPlace:
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePlace:
+    index: int
+
+    def __str__(self) -> str:
+        return f"messages[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPlace:
+    name: str
+
+    def __str__(self) -> str:
+        return f"tool.{self.name}.result"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePlace:
+    def __str__(self) -> str:
+        return "response"
+
+
+EditPlace = SystemPlace | ModelPlace | ParameterPlace | MessagePlace | ToolResultPlace | ResponsePlace
+"""What an edit is about; ``str()`` gives it as ``--set`` names it."""
+
+
+# ── the edits ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Assignment:
+    """What all edits have: a place, and the value that it gets."""
+
+    __slots__ = ()
+    sign: ClassVar[str] = "="
+    value: Source
+
+    @property
+    def place(self) -> EditPlace:
+        raise NotImplementedError
+
+    @property
+    def target(self) -> str:
+        """The edit up to its value: ``system+=``."""
+        return f"{self.place}{self.sign}"
+
+    @property
+    def written(self) -> str:
+        return f"{self.target}{self.value.written}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetSystem(_Assignment):
     """``system=TEXT``"""
 
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"system={self.value.written}"
+    def place(self) -> EditPlace:
+        return SystemPlace()
 
 
 @dataclass(frozen=True, slots=True)
-class AppendSystem:
+class AppendSystem(_Assignment):
     """``system+=TEXT``"""
 
+    sign = "+="
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"system+={self.value.written}"
+    def place(self) -> EditPlace:
+        return SystemPlace()
 
 
 @dataclass(frozen=True, slots=True)
-class SetModel:
+class SetModel(_Assignment):
     """``model=NAME``"""
 
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"model={self.value.written}"
+    def place(self) -> EditPlace:
+        return ModelPlace()
 
 
 @dataclass(frozen=True, slots=True)
-class SetParameter:
+class SetParameter(_Assignment):
     """``PARAM=VALUE``; an empty literal takes the parameter out."""
 
     path: tuple[str, ...]
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"{'.'.join(self.path)}={self.value.written}"
+    def place(self) -> EditPlace:
+        return ParameterPlace(self.path)
 
     @property
     def removes(self) -> bool:
-        return self.value == Literal("")
+        return self.value == TextValue("")
 
 
 @dataclass(frozen=True, slots=True)
-class SetMessage:
+class SetMessage(_Assignment):
     """``messages[i]=VALUE``"""
 
     index: int
@@ -155,31 +226,31 @@ class SetMessage:
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"messages[{self.index}]={self.value.written}"
+    def place(self) -> EditPlace:
+        return MessagePlace(self.index)
 
 
 @dataclass(frozen=True, slots=True)
-class SetToolResult:
+class SetToolResult(_Assignment):
     """``tool.NAME.result=VALUE``"""
 
     name: str
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"tool.{self.name}.result={self.value.written}"
+    def place(self) -> EditPlace:
+        return ToolResultPlace(self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class SetResponse:
+class SetResponse(_Assignment):
     """``response=VALUE``: nothing is sent, and this is the answer."""
 
     value: Source
 
     @property
-    def written(self) -> str:
-        return f"response={self.value.written}"
+    def place(self) -> EditPlace:
+        return ResponsePlace()
 
 
 Edit = SetSystem | AppendSystem | SetModel | SetParameter | SetMessage | SetToolResult | SetResponse

@@ -9,14 +9,10 @@ written ``@@``. ``docs/editing.md`` has the whole table.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
 
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
-    From,
-    Literal,
     SetMessage,
     SetModel,
     SetParameter,
@@ -24,28 +20,10 @@ from rewind.edit.edits import (
     SetSystem,
     SetToolResult,
     Source,
-    Taken,
+    StepReference,
+    TextValue,
 )
-from rewind.edit.references import taken
 from rewind.errors import UsageError
-from rewind.model.http import HttpRequest, HttpResponse
-
-__all__ = [
-    "AppendSystem",
-    "Edit",
-    "From",
-    "Literal",
-    "SetMessage",
-    "SetModel",
-    "SetParameter",
-    "SetResponse",
-    "SetSystem",
-    "SetToolResult",
-    "Source",
-    "Taken",
-    "parse_edit",
-    "resolve",
-]
 
 FORMS = (
     "system=TEXT, system+=TEXT, model=NAME, PARAM=VALUE, PARAM= (takes it out), messages[i]=VALUE, "
@@ -58,9 +36,6 @@ _REFERENCE = re.compile(r"@(.+):(\d{1,9})", re.ASCII | re.DOTALL)
 _NAME = re.compile(r"[^\s.\[\]{}\"'@+]+")
 _SHOWN = 60
 
-LookUp = Callable[[str, int], tuple[HttpRequest, HttpResponse | None]]
-"""Session and step → the exchange as it was recorded. Raises RewindError where there is none."""
-
 
 def parse_edit(text: str) -> Edit:
     """The edit that the text says. Raises UsageError."""
@@ -69,17 +44,6 @@ def parse_edit(text: str) -> Edit:
     if not equals or not place:
         raise UsageError(f"{_shown(text)} is no edit: it has the form PLACE=VALUE.", hint=FORMS)
     return _edit(place, _source(written, text), text)
-
-
-def resolve(edit: Edit, look_up: LookUp) -> Edit:
-    """The edit with what its reference names, taken from that step; one without a reference is itself.
-
-    Raises UsageError where that step has no such value.
-    """
-    if not isinstance(edit.value, From):
-        return edit
-    request, response = look_up(edit.value.session, edit.value.step)
-    return replace(edit, value=Taken(origin=edit.value, value=taken(edit, edit.value, request, response)))
 
 
 def _edit(place: str, source: Source, text: str) -> Edit:
@@ -118,23 +82,23 @@ def _path(place: str, text: str) -> tuple[str, ...]:
 
 
 def _given(source: Source, text: str) -> Source:
-    if source == Literal(""):
+    if source == TextValue(""):
         raise UsageError(f"{_shown(text)} has no value.", hint=FORMS)
     return source
 
 
 def _source(written: str, text: str) -> Source:
     if written.startswith("@@"):
-        return Literal(written[1:])
+        return TextValue(written[1:])
     if not written.startswith("@"):
-        return Literal(written)
+        return TextValue(written)
     found = _REFERENCE.fullmatch(written)
     if found is None:
         raise UsageError(
             f"{_shown(text)}: a step of another session is written @SESSION:STEP.",
             hint="for a value that begins with @, write @@",
         )
-    return From(found[1], int(found[2]))
+    return StepReference(found[1], int(found[2]))
 
 
 def _shown(text: str) -> str:

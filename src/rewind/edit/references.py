@@ -1,41 +1,58 @@
 """What a reference ``@SESSION:STEP`` names: the value that another step has in the place of an edit."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
-    From,
+    ResolvedValue,
     SetMessage,
     SetModel,
     SetParameter,
     SetResponse,
     SetSystem,
     SetToolResult,
+    StepReference,
     TakenAnswer,
     TakenMessage,
     TakenParameter,
     TakenResult,
     TakenSystem,
 )
-from rewind.edit.patchers import dialect_of
 from rewind.edit.results import brought, found_results, new_results_of, results_in
-from rewind.edit.speakers import speaker_of
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked, Text
+from rewind.providers.api import Document, Patcher
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.patch import Dialect, Document
-from rewind.providers.shared.request_body import opened
-from rewind.providers.shared.values import ABSENT, value_at
+from rewind.providers.shared.patch import ABSENT, value_at
+from rewind.providers.shared.request_body import body_of
+
+LookUp = Callable[[str, int], tuple[HttpRequest, HttpResponse | None]]
+"""Session and step → the exchange as it was recorded. Raises RewindError where there is none."""
 
 
-def taken(edit: Edit, origin: From, request: HttpRequest, response: HttpResponse | None) -> Any:
+def resolve(edit: Edit, look_up: LookUp) -> Edit:
+    """The edit with what its reference names, taken from that step; one without a reference is itself.
+
+    Raises UsageError where that step has no such value.
+    """
+    if not isinstance(edit.value, StepReference):
+        return edit
+    request, response = look_up(edit.value.session, edit.value.step)
+    return replace(
+        edit, value=ResolvedValue(origin=edit.value, value=taken(edit, edit.value, request, response))
+    )
+
+
+def taken(edit: Edit, origin: StepReference, request: HttpRequest, response: HttpResponse | None) -> Any:
     """The value for that edit. Raises UsageError where the step has none."""
     step = f"Step {origin.step} of {origin.session}"
     hint = f"rewind inspect {origin.session}:{origin.step} --context"
-    asked = identify(request.head).asked(request)
+    asked = identify(request.head).reader.asked(request)
     match edit:
         case SetSystem() | AppendSystem():
             return _system(request, asked, step, hint)
@@ -52,17 +69,19 @@ def taken(edit: Edit, origin: From, request: HttpRequest, response: HttpResponse
         case SetResponse():
             if response is None:
                 raise UsageError(f"{step} has no answer.", hint=hint.removesuffix(" --context"))
-            answered = identify(request.head).answered(request, response)
-            return TakenAnswer(form=speaker_of(request).form, response=response, answered=answered)
+            answered = identify(request.head).reader.answered(request, response)
+            return TakenAnswer(
+                form=identify(request.head).speaker_for(request).form, response=response, answered=answered
+            )
 
 
-def _read(request: HttpRequest) -> tuple[Dialect, Document] | None:
+def _read(request: HttpRequest) -> tuple[Patcher, Document] | None:
     """The request's own words; ``None`` where they cannot be taken out, and only their meaning is known."""
     try:
-        document = opened(request).document
+        document = body_of(request).document
     except CannotEdit:
         return None
-    return dialect_of(request.head, document), document
+    return identify(request.head).patcher_for(request.head, document), document
 
 
 def _system(request: HttpRequest, asked: Asked, step: str, hint: str) -> TakenSystem:
@@ -71,31 +90,31 @@ def _system(request: HttpRequest, asked: Asked, step: str, hint: str) -> TakenSy
         raise UsageError(f"{step} has no system prompt.", hint=hint)
     raw, name = None, ""
     if (read := _read(request)) is not None:
-        dialect, document = read
-        raw, name = dialect.system(document), dialect.name
-    return TakenSystem(dialect=name, raw=raw, text="\n\n".join(texts))
+        patcher, document = read
+        raw, name = patcher.system(document), patcher.name
+    return TakenSystem(patcher=name, raw=raw, text="\n\n".join(texts))
 
 
 def _parameter(path: tuple[str, ...], request: HttpRequest, asked: Asked, step: str, hint: str) -> Any:
     if (read := _read(request)) is not None:
-        dialect, document = read
-        value = value_at(document, dialect.parameter(document, path))
+        patcher, document = read
+        value = value_at(document, patcher.parameter(document, path))
         if value is not ABSENT:
-            return TakenParameter(dialect=dialect.name, value=value)
+            return TakenParameter(patcher=patcher.name, value=value)
     value = value_at(dict(asked.parameters), path)
     if value is ABSENT:
         there = ", ".join(sorted(asked.parameters)) or "none"
         raise UsageError(f"{step} sets no {'.'.join(path)}; it sets: {there}.", hint=hint)
-    return TakenParameter(dialect="", value=value)
+    return TakenParameter(patcher="", value=value)
 
 
-def _turns(request: HttpRequest) -> tuple[Dialect, Document, list[Any]] | None:
-    """The messages as they are written; ``None`` where no dialect knows them."""
+def _turns(request: HttpRequest) -> tuple[Patcher, Document, list[Any]] | None:
+    """The messages as they are written; ``None`` where no patcher knows them."""
     if (read := _read(request)) is None:
         return None
-    dialect, document = read
+    patcher, document = read
     try:
-        return dialect, document, dialect.turns(document)
+        return patcher, document, patcher.turns(document)
     except CannotEdit:
         return None
 
@@ -108,20 +127,20 @@ def _message(index: int, request: HttpRequest, asked: Asked, step: str, hint: st
     # Which tool a result is of is told by the messages before it.
     message = tied(messages)[index]
     if read is None:
-        return TakenMessage(dialect="", raw=None, message=message)
-    return TakenMessage(dialect=read[0].name, raw=read[2][index], message=message)
+        return TakenMessage(patcher="", raw=None, message=message)
+    return TakenMessage(patcher=read[0].name, raw=read[2][index], message=message)
 
 
 def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str) -> tuple[TakenResult, ...]:
     if (read := _turns(request)) is not None:
-        dialect, document, _ = read
-        found = found_results(dialect, document)
-        known = dialect.name
+        patcher, document, _ = read
+        found = found_results(patcher, document)
+        known = patcher.name
     else:
         found, known = results_in(asked.messages), ""
     new = new_results_of(found, name)
     if not new:
         raise UsageError(f"{step} brings no new result of {name!r}; {brought(found)}.", hint=hint)
     return tuple(
-        TakenResult(dialect=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new
+        TakenResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new
     )

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewind.model.message import Message, Other, Role, Text, ToolResult
+from rewind.providers.api import Document, NewResult, Patcher
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.patch import Dialect, Document, Given
-from rewind.providers.shared.write import json_text
+from rewind.providers.shared.losses import json_text
 
-Names = Mapping[str, str]
+ToolNames = Mapping[str, str]
 """Id of a call → its tool, for calls that the request does not show because the provider keeps them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundResult:
     """One result, and its place."""
 
     number: int
@@ -40,28 +40,30 @@ def result_text(result: ToolResult) -> str:
     )
 
 
-def found_results(dialect: Dialect, document: Document, names: Names | None = None) -> list[Found]:
+def found_results(patcher: Patcher, document: Document, names: ToolNames | None = None) -> list[FoundResult]:
     """All results of a request, in order."""
-    turns = dialect.turns(document)
-    raws = [dialect.results(turn) for turn in turns]
-    return _found([dialect.message(turn) for turn in turns], raws, names)
+    turns = patcher.turns(document)
+    raws = [patcher.results(turn) for turn in turns]
+    return _found([patcher.message(turn) for turn in turns], raws, names)
 
 
-def results_in(messages: Sequence[Message]) -> list[Found]:
+def results_in(messages: Sequence[Message]) -> list[FoundResult]:
     """The same of messages whose own words are not known."""
     return _found(messages, [[None for _ in _results(message)] for message in messages], None)
 
 
-def _found(messages: Sequence[Message], raws: Sequence[list[Any]], names: Names | None) -> list[Found]:
+def _found(
+    messages: Sequence[Message], raws: Sequence[list[Any]], names: ToolNames | None
+) -> list[FoundResult]:
     spoke = max((n for n, message in enumerate(messages) if message.role is Role.ASSISTANT), default=-1)
-    found: list[Found] = []
+    found: list[FoundResult] = []
     for at, named in enumerate(tied(messages, names)):
         results = list(zip(_results(messages[at]), _results(named), strict=True))
         if len(raws[at]) != len(results):
             continue  # a block that is two things at once: left alone
         for raw, (result, known) in zip(raws[at], results, strict=True):
             one = replace(result, name=known.name)
-            found.append(Found(number=len(found), turn=at, result=one, raw=raw, new=at > spoke))
+            found.append(FoundResult(number=len(found), turn=at, result=one, raw=raw, new=at > spoke))
     return found
 
 
@@ -70,29 +72,32 @@ def _results(message: Message) -> list[ToolResult]:
 
 
 def with_results(
-    dialect: Dialect, document: Document, found: list[Found], choose: Callable[[Found], Given | None]
+    patcher: Patcher,
+    document: Document,
+    found: list[FoundResult],
+    choose: Callable[[FoundResult], NewResult | None],
 ) -> Document:
     """The document with what ``choose`` gives in place of each result; ``None`` leaves it."""
-    chosen: dict[int, list[Given | None]] = {}
+    chosen: dict[int, list[NewResult | None]] = {}
     for one in found:
         chosen.setdefault(one.turn, []).append(choose(one))
     if not any(given for row in chosen.values() for given in row):
         return document
     turns = [
-        dialect.with_results(turn, chosen[at]) if any(chosen.get(at, ())) else turn
-        for at, turn in enumerate(dialect.turns(document))
+        patcher.with_results(turn, chosen[at]) if any(chosen.get(at, ())) else turn
+        for at, turn in enumerate(patcher.turns(document))
     ]
-    return dialect.with_turns(document, turns)
+    return patcher.with_turns(document, turns)
 
 
-def new_results_of(found: list[Found], name: str) -> list[Found]:
+def new_results_of(found: list[FoundResult], name: str) -> list[FoundResult]:
     """The new results of that tool. The only new one counts where nothing tells whose it is."""
     new = [one for one in found if one.new]
     named = [one for one in new if one.result.name == name]
     return named or [one for one in new if len(new) == 1 and not one.result.name]
 
 
-def brought(found: Sequence[Found]) -> str:
+def brought(found: Sequence[FoundResult]) -> str:
     """In words, which results there are."""
     new = dict.fromkeys(one.result.name or "a tool it does not name" for one in found if one.new)
     return f"it brings new results of: {', '.join(new)}" if new else "it brings no new results at all"

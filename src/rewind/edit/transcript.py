@@ -9,36 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewind.edit.own_words import anthropic_turns, chat_turns, gemini_turns, responses_turns
-from rewind.edit.patchers import dialect_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.model.message import Answered, Asked, Message, Part, Role
-from rewind.providers.anthropic import write as anthropic
-from rewind.providers.catalogue import identify
-from rewind.providers.gemini import write as gemini
-from rewind.providers.openai_chat import write as openai_chat
-from rewind.providers.openai_responses import write as openai_responses
+from rewind.model.message import Answered, Asked, Message, Role
+from rewind.providers.api import Document, Writer
+from rewind.providers.catalogue import BY_SHAPE, identify
 from rewind.providers.shared.answer_stream import answer_of, asked_for
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.json_fields import at
-from rewind.providers.shared.patch import Document
-from rewind.providers.shared.request_body import opened
-from rewind.providers.shared.write import Pen, media_in
+from rewind.providers.shared.losses import LossLog, media_in
+from rewind.providers.shared.request_body import body_of
 
-Fields = dict[str, Any]
-
-SHAPES = ("openai", "responses", "anthropic", "gemini")
-_OWN = {
-    "openai-chat": "openai",
-    "openai-responses": "responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
+_USUAL_SHAPE = next(iter(BY_SHAPE))
+"""OpenAI's, which most servers speak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class RecordedCall:
     """A call, and the answer as far as it came."""
 
     request: HttpRequest
@@ -46,53 +32,74 @@ class Exchange:
 
     @property
     def asked(self) -> Asked:
-        return identify(self.request.head).asked(self.request)
+        return identify(self.request.head).reader.asked(self.request)
 
     @property
     def answered(self) -> Answered | None:
         """``None`` where no model said anything: no answer came, or an error."""
         if self.response is None:
             return None
-        answered = identify(self.request.head).answered(self.request, self.response)
+        answered = identify(self.request.head).reader.answered(self.request, self.response)
         return None if answered.error or not answered.parts else answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retold:
+class Transcript:
     """A conversation, ready to be asked on from."""
 
     api: str
     model: str | None
     system: Any
     """What this API takes beside the list; ``None`` where there is nothing, or it is the list's first message."""
-    messages: list[Fields]
+    messages: list[Document]
     remarks: tuple[str, ...]
     """What was lost on the way."""
 
 
-def retold(exchanges: Sequence[Exchange], api: str | None = None) -> Retold:
+def transcript_of(calls: Sequence[RecordedCall], shape: str | None = None) -> Transcript:
     """The conversation up to and including the last answer, for that API (default: its own).
 
-    The exchanges before the last are those whose messages the provider keeps, so that the last does not repeat them.
+    The calls before the last are those whose messages the provider keeps, so that the last does not repeat them.
     """
-    last = exchanges[-1]
+    last = calls[-1]
     asked = last.asked
-    own = {shape_of(one.request) for one in exchanges}
-    wanted = api or shape_of(last.request) or usual_shape(last.request)
-    pen = Pen()
-    found = _in_own_words(exchanges, wanted, pen) if own == {wanted} else None
-    system, messages = found or _anew(exchanges, asked, wanted, pen)
-    remarks = [f"{what} ({count}×)" if count > 1 else what for what, count in pen.lost.items()]
-    return Retold(
+    own = {shape_of(call.request) for call in calls}
+    wanted = shape or shape_of(last.request) or _nearest_shape(last.request)
+    losses = LossLog()
+    written = _in_own_words(calls, writer_of(wanted), losses) if own == {wanted} else None
+    system, messages = written or _anew(calls, asked, writer_of(wanted), losses)
+    return Transcript(
         api=wanted,
         model=asked.model,
         system=system,
         messages=messages,
-        remarks=(*remarks, *_remarks(last, wanted)),
+        remarks=(*losses.remarks(), *_remarks(last, wanted)),
     )
 
 
-def _remarks(last: Exchange, wanted: str) -> list[str]:
+def writer_of(shape: str) -> Writer:
+    """The writer of the API that has this shape, one of ``BY_SHAPE``."""
+    writer = BY_SHAPE[shape].writer
+    assert writer is not None, "an API that has a shape has its writer"
+    return writer.load()
+
+
+def shape_of(request: HttpRequest) -> str | None:
+    """In which of the shapes a request is written; ``None`` for any other API."""
+    api = identify(request.head)
+    document, _ = asked_for(request)
+    if not api.shape or not isinstance(document, dict):
+        return None
+    # Some requests of these APIs have no messages, and another patcher: the legacy completions.
+    return api.shape if api.patcher_for(request.head, document).name == api.name else None
+
+
+def _nearest_shape(request: HttpRequest) -> str:
+    nearest = identify(request.head).nearest_shape
+    return nearest(asked_for(request)[0]) if nearest else _USUAL_SHAPE
+
+
+def _remarks(last: RecordedCall, wanted: str) -> list[str]:
     answered = last.answered
     remarks = []
     if answered is None:
@@ -106,95 +113,46 @@ def _remarks(last: Exchange, wanted: str) -> list[str]:
     return remarks
 
 
-def shape_of(request: HttpRequest) -> str | None:
-    """In which of the shapes a request is written; ``None`` for any other API."""
-    document, _ = asked_for(request)
-    return _OWN.get(dialect_of(request.head, document).name) if isinstance(document, dict) else None
-
-
-def usual_shape(request: HttpRequest) -> str:
-    """The nearest shape to an API that has none of its own here."""
-    document, _ = asked_for(request)
-    return "anthropic" if at(document, "anthropic_version") is not None else "openai"
-
-
 # ── in its own words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _in_own_words(exchanges: Sequence[Exchange], api: str, pen: Pen) -> tuple[Any, list[Fields]] | None:
+def _in_own_words(
+    calls: Sequence[RecordedCall], writer: Writer, losses: LossLog
+) -> tuple[Any, list[Document]] | None:
     """``None`` where a body cannot be taken apart, or an answer cannot be put back as it came."""
-    messages: list[Fields] = []
-    system: Any = None
-    for one in exchanges:
+    messages: list[Document] = []
+    beside: Any = None
+    first: list[Document] = []
+    for call in calls:
+        head = call.request.head
         try:
-            document = opened(one.request).document
-            turns = dialect_of(one.request.head, document).turns(document)
+            document = body_of(call.request).document
+            turns = identify(head).patcher_for(head, document).turns(document)
         except CannotEdit:
             return None
-        said = _own_answer(one, api, pen)
-        if said is None:
+        answer: list[Document] | None = []
+        if (answered := call.answered) is not None and call.response is not None:
+            answer = writer.own_answer(answered, answer_of(call.response).documents, losses)
+        if answer is None:
             return None
-        messages += [*turns, *said]
-        system = _own_system(one.request, document, api)
-    if api == "responses" and system:
-        return None, [{"role": "system", "content": system}, *messages]
-    return system, messages
-
-
-def _own_system(request: HttpRequest, document: Document, api: str) -> Any:
-    match api:
-        case "openai":
-            return None  # the first messages
-        case "responses":
-            return document.get("instructions")
-        case _:
-            return dialect_of(request.head, document).system(document)
-
-
-def _own_answer(one: Exchange, api: str, pen: Pen) -> list[Fields] | None:
-    answered = one.answered
-    if answered is None or one.response is None:
-        return []
-    documents = answer_of(one.response).documents
-    match api:
-        case "openai":
-            return chat_turns(answered, pen)
-        case "anthropic":
-            return anthropic_turns(documents)
-        case "responses":
-            return responses_turns(documents, pen)
-        case _:
-            return gemini_turns(documents)
+        messages += [*turns, *answer]
+        beside, first = writer.own_system(document)
+    return beside, [*first, *messages]
 
 
 # ── for another API ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _anew(exchanges: Sequence[Exchange], asked: Asked, api: str, pen: Pen) -> tuple[Any, list[Fields]]:
+def _anew(
+    calls: Sequence[RecordedCall], asked: Asked, writer: Writer, losses: LossLog
+) -> tuple[Any, list[Document]]:
     messages: list[Message] = []
     documents: list[Any] = []
-    for one in exchanges:
-        answered = one.answered
-        said = [Message(Role.ASSISTANT, answered.parts)] if answered is not None else []
-        messages += [*one.asked.messages, *said]
-        documents.append(asked_for(one.request)[0])
-        documents += answer_of(one.response).documents if one.response is not None else ()
-    pen.data = media_in(documents, messages)
-    return written(asked.system, tied(messages), api, pen)
-
-
-def written(
-    system: tuple[Part, ...], messages: Sequence[Message], api: str, pen: Pen
-) -> tuple[Any, list[Fields]]:
-    """What an API takes beside its list, and the list."""
-    match api:
-        case "openai":
-            first = [openai_chat.system_turn(system, pen)] if system else []
-            return None, [*first, *openai_chat.written(messages, pen)]
-        case "responses":
-            first = [openai_responses.system_item(system, pen)] if system else []
-            return None, [*first, *openai_responses.written(messages, pen)]
-        case "anthropic":
-            return anthropic.system(system), anthropic.written(messages, pen)
-        case _:
-            return gemini.system(system), gemini.written(messages, pen)
+    for call in calls:
+        answered = call.answered
+        answer = [Message(Role.ASSISTANT, answered.parts)] if answered is not None else []
+        messages += [*call.asked.messages, *answer]
+        documents.append(asked_for(call.request)[0])
+        documents += answer_of(call.response).documents if call.response is not None else ()
+    losses.data = media_in(documents, messages)
+    return writer.conversation(asked.system, tied(messages), losses)

@@ -16,7 +16,7 @@ from typing import Any
 from rewind.match.canonical import Canonical, canonical_body, canonical_path, canonical_query
 from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
 
 _LOCAL_NAMES = frozenset(
@@ -74,7 +74,7 @@ class Call:
     """A request, the provider that reads it, and the key that says what it means."""
 
     request: HttpRequest
-    provider: Provider
+    provider: Api
     key: MatchKey
     canonical: Any
     """The canonical body as plain JSON values; for a JSON body that body, less its volatile parts."""

@@ -16,6 +16,7 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import FieldDifference, differences
 from rewind.match.miss import MOST_FIELDS, SHOWN_FIELDS, DifferingField, Miss, MissKind
+from rewind.providers.catalogue import FALLBACK
 
 _CONVERSATIONS = ("messages", "input", "contents")
 
@@ -37,7 +38,7 @@ def explain_miss(
         Miss,
         session=session,
         asked=_endpoint(call),
-        model=call.provider.asked(call.request).model,
+        model=call.provider.reader.asked(call.request).model,
         recorded=len(recorded),
         played=sum(candidate.played for candidate in recorded),
         fork_at=fork_at,
@@ -85,7 +86,7 @@ def nearest_call(call: Call, recorded: Sequence[RecordedCall]) -> RecordedCall |
     pool = [candidate for candidate in recorded if _address(candidate.call) == address]
     if not pool:
         pool = [candidate for candidate in recorded if candidate.call.provider.name == call.provider.name]
-        pool = pool if call.provider.name != "http" else []
+        pool = pool if call.provider is not FALLBACK else []
     shape = _Shape(call)
     pool = nlargest(200, pool, key=lambda candidate: (shape.likeness(candidate.call), not candidate.played))
     pool = nlargest(8, pool, key=lambda candidate: (shape.closeness(candidate.call), not candidate.played))

@@ -177,4 +177,4 @@ class ForkAt:
 
 
 def _length(call: Call) -> int:
-    return len(call.provider.asked(call.request).messages)
+    return len(call.provider.reader.asked(call.request).messages)

@@ -25,6 +25,7 @@ from typing import Any, TypeGuard
 from rewind.model.usage import Usage
 from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
 from rewind.pricing.snapshot import Model, Seller, Snapshot
+from rewind.providers.catalogue import named
 
 # ── the user's own prices ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -107,8 +108,6 @@ _MAKERS: tuple[tuple[str, str], ...] = (
 """How the names of models begin that only their maker can run → the maker."""
 _OPEN = ("gpt-oss",)
 """Names that begin like these, and whose weights everybody has."""
-_SPEAKS_FOR = {"bedrock": "aws"}
-"""APIs that one seller alone has, whatever the name of the host (a private link, a region, FIPS)."""
 _LOCAL_NAMES = ("localhost", "::1", "host.docker.internal")
 _LONGEST_NAME = 300
 """Of a model. What is longer was written by no provider, and patterns take their time with it."""
@@ -200,10 +199,10 @@ class Prices:
         host = _plain(host)
         if (seller := self._snapshot.seller_at(host, target)) is not None:
             name = model
-        elif provider == "ollama" or _is_local(host):
+        elif _is_local(host) or ((api := named(provider)) is not None and api.is_free):
             return None
-        elif provider in _SPEAKS_FOR:
-            seller, name = self._snapshot.sellers.get(_SPEAKS_FOR[provider]), model
+        elif api is not None and api.seller:
+            seller, name = self._snapshot.sellers.get(api.seller), model
         else:
             # Gateways say whose it is before the name: ``anthropic/claude-sonnet-4-5``, ``vertex_ai/gemini-2.5-pro``.
             name = model.lower().rpartition("/")[2]

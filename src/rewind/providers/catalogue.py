@@ -1,44 +1,47 @@
-"""The providers we ship, in the order they are asked."""
+"""The APIs we ship, in the order they are asked, and who reads a request."""
 
 import re
 from collections.abc import Iterable
 
 from rewind.model.http import RequestHead
-from rewind.providers.anthropic.read import Anthropic, AnthropicCounting
-from rewind.providers.api import Provider
-from rewind.providers.bedrock.read import Bedrock
-from rewind.providers.cohere.read import Cohere
-from rewind.providers.embeddings import Embeddings
-from rewind.providers.gemini.read import Gemini, GeminiCounting, GeminiEmbeddings
-from rewind.providers.http import Http
-from rewind.providers.mcp import Mcp
-from rewind.providers.notes import Failures, Notes
-from rewind.providers.ollama.read import Ollama
-from rewind.providers.openai_chat.read import OpenAIChat
-from rewind.providers.openai_responses.read import OpenAIResponses
-from rewind.providers.tools import Tools
-
-BUILT_IN: tuple[Provider, ...] = (
-    Anthropic(),
-    OpenAIChat(),
-    OpenAIResponses(),
-    Gemini(),
-    Ollama(),
-    Cohere(),
-    Bedrock(),
-    Embeddings(),
-    GeminiEmbeddings(),
-    AnthropicCounting(),
-    GeminiCounting(),
-    Tools(),
-    Notes(),
-    Failures(),
-    Mcp(),
+from rewind.providers import (
+    anthropic,
+    bedrock,
+    cohere,
+    embeddings,
+    gemini,
+    http,
+    mcp,
+    notes,
+    ollama,
+    openai_chat,
+    openai_responses,
+    tools,
 )
-FALLBACK: Provider = Http()
+from rewind.providers.api import Api
 
-_NOT_OF_MODELS = ("failures", "http", "mcp", "notes", "tools")
-"""Providers whose requests are recorded only from hosts that were asked for."""
+BUILT_IN: tuple[Api, ...] = (
+    openai_chat.API,
+    openai_responses.API,
+    anthropic.API,
+    gemini.API,
+    ollama.API,
+    cohere.API,
+    bedrock.API,
+    embeddings.API,
+    gemini.EMBEDDINGS,
+    anthropic.COUNTING,
+    gemini.COUNTING,
+    tools.API,
+    notes.API,
+    notes.FAILURES,
+    mcp.API,
+)
+FALLBACK = http.API
+
+BY_SHAPE: dict[str, Api] = {api.shape: api for api in BUILT_IN if api.shape}
+"""The APIs that a conversation can be written for, by the name that ``rewind messages --as`` has."""
+SHAPES = tuple(BY_SHAPE)
 
 _NEIGHBOURS = re.compile(
     r"/v1(beta)?/models(/[^/]+)*$"
@@ -49,11 +52,19 @@ _NEIGHBOURS = re.compile(
 """What clients ask of an LLM server besides answers. A replay without these would stop at the agent's first breath."""
 
 
-def identify(head: RequestHead, providers: Iterable[Provider] = BUILT_IN) -> Provider:
-    """Who can read this request; the generic provider where nobody claims it."""
-    return next((provider for provider in providers if provider.claims(head)), FALLBACK)
+_BY_NAME = {api.name: api for api in (*reversed(BUILT_IN), FALLBACK)}
+
+
+def named(name: str) -> Api | None:
+    """The API that journals call by this name; the first where several share it."""
+    return _BY_NAME.get(name)
+
+
+def identify(head: RequestHead, apis: Iterable[Api] = BUILT_IN) -> Api:
+    """The API of this request; plain HTTP where nobody claims it."""
+    return next((api for api in apis if api.reader.claims(head)), FALLBACK)
 
 
 def looks_like_llm(head: RequestHead) -> bool:
     """Whether the request belongs to an LLM API, whatever its host: Ollama, vLLM and gateways live anywhere."""
-    return identify(head).name not in _NOT_OF_MODELS or _NEIGHBOURS.search(head.path.rstrip("/")) is not None
+    return identify(head).is_llm or _NEIGHBOURS.search(head.path.rstrip("/")) is not None

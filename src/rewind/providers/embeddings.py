@@ -5,11 +5,11 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Vectors
 from rewind.model.step import StepKind
-from rewind.providers.api import Volatile
-from rewind.providers.openai_chat.messages import conversation, given
+from rewind.providers.api import Api
 from rewind.providers.openai_chat.read import NOISE, deployed, openai_error
-from rewind.providers.shared.answer_draft import Draft, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.chat_messages import conversation, given
 from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, text_at, words_at
 from rewind.providers.shared.media import referred
 
@@ -29,12 +29,8 @@ USAGE = UsageTable(
 _READ_FIELDS = ("model", "input", "inputs", "texts", "prompt", "images", "messages")
 
 
-class Embeddings:
+class EmbeddingsReader:
     """A call to a model that answers with vectors."""
-
-    name = "openai-embeddings"
-    kind = StepKind.LLM_CALL
-    volatile: tuple[Volatile, ...] = NOISE
 
     def claims(self, head: RequestHead) -> bool:
         path = head.path.rstrip("/")
@@ -63,7 +59,7 @@ class Embeddings:
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
         asked, _ = asked_for(request)
-        draft = Draft()
+        draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document)
             values, numbers = _vectors(document, text_at(asked, "output_dtype"))
@@ -104,3 +100,6 @@ def _dimensions(vector: Any, numbers: str) -> int | None:
     else:
         return None
     return length * 8 if numbers in ("binary", "ubinary") else length
+
+
+API = Api(name="openai-embeddings", kind=StepKind.LLM_CALL, reader=EmbeddingsReader(), volatile=NOISE)

@@ -5,25 +5,22 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
-from rewind.providers.api import Volatile
+from rewind.providers.api import Api, Volatile
 from rewind.providers.shared.answer_stream import answer_of, error_of
 from rewind.providers.shared.json_fields import writable
 
 _SIGNATURES = ("Credential", "Date", "Expires", "Security-Token", "Signature")
 
 
-class Http:
-    """Claims everything, so it is asked last. Knows no model and no tokens."""
+VOLATILE = tuple(
+    Volatile(f"?X-{cloud}-{field}", "A presigned URL is signed anew for each use; the path names the object.")
+    for cloud in ("Amz", "Goog")
+    for field in _SIGNATURES
+)
 
-    name = "http"
-    kind = StepKind.HTTP_CALL
-    volatile = tuple(
-        Volatile(
-            f"?X-{cloud}-{field}", "A presigned URL is signed anew for each use; the path names the object."
-        )
-        for cloud in ("Amz", "Goog")
-        for field in _SIGNATURES
-    )
+
+class HttpReader:
+    """Claims everything, so it is asked last. Knows no model and no tokens."""
 
     def claims(self, head: RequestHead) -> bool:
         return True
@@ -38,3 +35,6 @@ class Http:
 
     def refusal(self, message: str) -> dict[str, Any]:
         return {"error": {"message": message, "type": "rewind_miss"}}
+
+
+API = Api(name="http", kind=StepKind.HTTP_CALL, reader=HttpReader(), volatile=VOLATILE, is_llm=False)

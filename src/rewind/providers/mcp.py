@@ -11,9 +11,10 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.api import Volatile
+from rewind.providers.api import AnswerContent, Api, Document, Lazy, Speaker, Volatile
 from rewind.providers.shared.answer_draft import parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at, words_at, writable
 from rewind.providers.shared.media import inline, referred
 from rewind.text import plural
@@ -24,21 +25,20 @@ _CALL = "tools/call"
 _WITHOUT_BODY = {"GET": "listen to the server", "DELETE": "end the session"}
 
 
-class Mcp:
-    """A tool server. No model answers here; what its tools say is read by the model in the next call."""
-
-    name = "mcp"
-    kind = StepKind.HTTP_CALL
-    # Not the `id` of a message: the answer repeats it, and a client waits for its own (ADR 0003).
-    volatile = tuple(
-        Volatile(f"{batch}params._meta.{name}", reason)
-        for batch in ("", "[*].")
-        for name, reason in (
-            ("progressToken", "Names the reports of progress on one call; the client counts them."),
-            ("traceparent", "A label for dashboards that tracing draws anew for each run."),
-            ("tracestate", "A label for dashboards that tracing draws anew for each run."),
-        )
+# Not the `id` of a message: the answer repeats it, and a client waits for its own (ADR 0003).
+VOLATILE = tuple(
+    Volatile(f"{batch}params._meta.{name}", reason)
+    for batch in ("", "[*].")
+    for name, reason in (
+        ("progressToken", "Names the reports of progress on one call; the client counts them."),
+        ("traceparent", "A label for dashboards that tracing draws anew for each run."),
+        ("tracestate", "A label for dashboards that tracing draws anew for each run."),
     )
+)
+
+
+class McpReader:
+    """A tool server. No model answers here; what its tools say is read by the model in the next call."""
 
     def claims(self, head: RequestHead) -> bool:
         if head.method not in ("POST", *_WITHOUT_BODY):
@@ -199,3 +199,43 @@ _RESULTS: dict[str, Callable[[dict[str, Any]], Iterator[Part]]] = {
     "contents": lambda result: _contents(items_at(result, "contents")),
     "messages": _prompt,
 }
+
+
+# ── making up an answer ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class McpSpeaker:
+    """The result of one call, under the id of the request."""
+
+    is_model = False
+
+    def __init__(self, request_id: Any, *, as_events: bool) -> None:
+        self._id = request_id
+        self._as_events = as_events
+        # A client waits for the answer under its own id, so an answer to another one does not fit.
+        self.form = f"mcp {request_id!r}"
+
+    def document(self, content: AnswerContent) -> Document:
+        return {"content": [{"type": "text", "text": content.text}], "isError": False}
+
+    def response(self, document: Document) -> HttpResponse:
+        told = document if "jsonrpc" in document else {"jsonrpc": "2.0", "result": document}
+        answer = {**told, "id": self._id}
+        return events([answer]) if self._as_events else whole(answer)
+
+
+def speaker_for(request: HttpRequest, _asked: Asked) -> Speaker:
+    document, _ = asked_for(request)
+    accepted = (request.head.header("accept") or "").lower()
+    return McpSpeaker(at(document, "id"), as_events="application/json" not in accepted)
+
+
+API = Api(
+    name="mcp",
+    kind=StepKind.HTTP_CALL,
+    reader=McpReader(),
+    volatile=VOLATILE,
+    is_llm=False,
+    label="mcp",
+    speaker=Lazy("rewind.providers.mcp:speaker_for"),
+)

@@ -9,7 +9,7 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
-from rewind.providers.api import Volatile
+from rewind.providers.api import Api
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.json_fields import at, writable
 
@@ -18,12 +18,8 @@ NOTED = "NOTE"
 FAILED = "ERROR"
 
 
-class Notes:
+class NotesReader:
     """Told by the agent's own code, to nobody in particular."""
-
-    name = "notes"
-    kind = StepKind.NOTE
-    volatile: tuple[Volatile, ...] = ()
 
     def claims(self, head: RequestHead) -> bool:
         return head.scheme == SCHEME and head.method != FAILED
@@ -40,11 +36,8 @@ class Notes:
         return {"error": message}
 
 
-class Failures(Notes):
+class FailuresReader(NotesReader):
     """That something failed in the agent's own code, told by whoever saw it."""
-
-    name = "failures"
-    kind = StepKind.ERROR
 
     def claims(self, head: RequestHead) -> bool:
         return head.scheme == SCHEME and head.method == FAILED
@@ -52,3 +45,7 @@ class Failures(Notes):
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         told = super().answered(request, response)
         return Answered(error=told.text or "an error without a text", note=told.note)
+
+
+API = Api(name="notes", kind=StepKind.NOTE, reader=NotesReader(), is_llm=False)
+FAILURES = Api(name="failures", kind=StepKind.ERROR, reader=FailuresReader(), is_llm=False)

@@ -3,14 +3,14 @@
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, ToolResult, ToolUse, Vectors
 from rewind.model.step import Reading
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.shared.json_fields import asked_tool, start_of, writable
 from rewind.text import plural
 
 
-def read(provider: Provider, request: HttpRequest, response: HttpResponse) -> Reading:
+def read(provider: Api, request: HttpRequest, response: HttpResponse) -> Reading:
     """What can be told of an exchange in a line. Never raises."""
-    return short(provider.asked(request), provider.answered(request, response))
+    return short(provider.reader.asked(request), provider.reader.answered(request, response))
 
 
 def short(asked: Asked, answered: Answered) -> Reading:

@@ -21,8 +21,8 @@ from rewind.model.message import (
     ToolUse,
     Vectors,
 )
-from rewind.providers.api import Provider
-from rewind.providers.http import Http
+from rewind.providers.api import Api
+from rewind.providers.http import API as HTTP
 from rewind.providers.shared.json_fields import writable
 from rewind.wire.encoding import decode_as_far_as_possible
 
@@ -64,13 +64,13 @@ class Passage(NamedTuple):
     text: str
 
 
-def asked_texts(provider: Provider, request: HttpRequest) -> Iterator[Passage]:
+def asked_texts(provider: Api, request: HttpRequest) -> Iterator[Passage]:
     """All that was asked, in order. Never raises."""
-    if isinstance(provider, Http):
+    if provider is HTTP:
         return _passages(
             (TextKind.HTTP, _named(request.head)), (TextKind.HTTP, _body(request.body, request.head.headers))
         )
-    asked = provider.asked(request)
+    asked = provider.reader.asked(request)
     found = [
         *_of_parts(TextKind.SYSTEM, asked.system),
         *((TextKind.TOOL_DEFINITION, _definition(tool)) for tool in asked.tools),
@@ -81,11 +81,11 @@ def asked_texts(provider: Provider, request: HttpRequest) -> Iterator[Passage]:
     return _passages(*found)
 
 
-def answered_texts(provider: Provider, request: HttpRequest, response: HttpResponse) -> Iterator[Passage]:
+def answered_texts(provider: Api, request: HttpRequest, response: HttpResponse) -> Iterator[Passage]:
     """All that was answered, in order. Never raises."""
-    answered = provider.answered(request, response)
+    answered = provider.reader.answered(request, response)
     error = (TextKind.ERROR, answered.error or "")
-    if isinstance(provider, Http):
+    if provider is HTTP:
         return _passages(error, (TextKind.HTTP, _body(response.body, response.head.headers)))
     found = [
         said

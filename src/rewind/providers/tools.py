@@ -13,19 +13,16 @@ from urllib.parse import unquote
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.api import Volatile
+from rewind.providers.api import AnswerContent, Api, Document, Lazy, Speaker
 from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.framing import whole
 from rewind.providers.shared.json_fields import at, writable
 
 SCHEME = "tool"
 
 
-class Tools:
+class ToolsReader:
     """Asked for by the agent's own code, answered by its own code."""
-
-    name = "tools"
-    kind = StepKind.TOOL_CALL
-    volatile: tuple[Volatile, ...] = ()
 
     def claims(self, head: RequestHead) -> bool:
         return head.scheme == SCHEME
@@ -56,3 +53,29 @@ def _shown(result: Any) -> str:
 
 def tool_name(head: RequestHead) -> str:
     return writable(unquote(head.path.strip("/"), errors="replace"))
+
+
+class ToolSpeaker:
+    """What a tool is said to have given back."""
+
+    form = "tools"
+    is_model = False
+
+    def document(self, content: AnswerContent) -> Document:
+        return {"result": content.text}
+
+    def response(self, document: Document) -> HttpResponse:
+        return whole(document if set(document) <= {"result", "error"} else {"result": document})
+
+
+def speaker_for(_request: HttpRequest, _asked: Asked) -> Speaker:
+    return ToolSpeaker()
+
+
+API = Api(
+    name="tools",
+    kind=StepKind.TOOL_CALL,
+    reader=ToolsReader(),
+    is_llm=False,
+    speaker=Lazy("rewind.providers.tools:speaker_for"),
+)

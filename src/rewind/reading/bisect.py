@@ -12,7 +12,7 @@ from rewind.compare.divergence import Finding, bisect
 from rewind.compare.many import GroupFinding, compare_groups
 from rewind.compare.remedy import remedies
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
-from rewind.edit.grammar import Edit
+from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.program import program_of
 from rewind.model.session import Session, split_step

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from rewind.conversation.outline import Outline, OutlineStep
-from rewind.edit.transcript import SHAPES, Exchange, Retold, retold
+from rewind.edit.transcript import RecordedCall, Transcript, transcript_of
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Recording
 from rewind.model.step import Step
-from rewind.providers.catalogue import FALLBACK, identify
+from rewind.providers.catalogue import FALLBACK, SHAPES, identify
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.session import open_session, read_outline
 from rewind.store.journal.reader import SessionReader
@@ -29,14 +29,14 @@ class Conversation:
     thread: int
     threads: int
     """How many conversations the session has up to that step."""
-    retold: Retold
+    transcript: Transcript
 
 
 class Messages(list[dict[str, Any]]):
     """The message list, ready for a fresh call; what that call takes besides is beside it."""
 
     def __init__(self, conversation: Conversation) -> None:
-        told = conversation.retold
+        told = conversation.transcript
         super().__init__(told.messages)
         self.api = told.api
         """``openai``, ``responses``, ``anthropic`` or ``gemini``."""
@@ -76,7 +76,7 @@ def conversation(
             step=last.step.index,
             thread=last.place.thread,
             threads=outline.threads,
-            retold=retold(exchanges, api),
+            transcript=transcript_of(exchanges, api),
         )
 
 
@@ -123,11 +123,11 @@ def _told_in(outline: Outline, last: OutlineStep) -> list[OutlineStep]:
     return found
 
 
-def _exchange(reader: SessionReader, step: Step) -> Exchange:
+def _exchange(reader: SessionReader, step: Step) -> RecordedCall:
     """As it was recorded; what is damaged is named, not taken for empty."""
     request = HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
     response = None
     if step.response is not None and step.response.head is not None:
         body = reader.blob(step.response.body)
         response = HttpResponse(head=step.response.head, body=body, chunks=step.response.chunks)
-    return Exchange(request=request, response=response)
+    return RecordedCall(request=request, response=response)

@@ -45,7 +45,7 @@ def next_request(call: Call, index: int, outline: Outline) -> NextRequest:
     """The call that step ``index`` of the recording will answer, compared with the one that it goes on from."""
     recorded = outline.step(index)
     assert recorded is not None, "an outline has every step of its recording"
-    asked = call.provider.asked(call.request)
+    asked = call.provider.reader.asked(call.request)
     since = recorded.place.parent if recorded.place is not None else None
     before = None if since is None else outline.step(since)
     entries: tuple[ContextEntry, ...] = ()

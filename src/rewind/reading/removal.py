@@ -221,7 +221,7 @@ class _Rewriting:
         request, response = step.request, step.response
         asked = HttpRequest(head=request.head, body=self._blob(request.body))
         call = understand(asked, ignore=self._ignore)
-        meaning = call.provider.asked(asked)
+        meaning = call.provider.reader.asked(asked)
         is_llm = call.provider.kind is StepKind.LLM_CALL
         sketch = sketch_of(meaning, call.provider, self._ignore) if is_llm else None
         if self._rules_changed or not _asks_the_same(request, before.request):
@@ -240,7 +240,7 @@ class _Rewriting:
             whole = HttpResponse(
                 head=response.head, body=self._blob(response.body), chunks=(), trailers=response.trailers
             )
-            answered = call.provider.answered(asked, whole)
+            answered = call.provider.reader.answered(asked, whole)
             # The words of a line are a beginning, in which half of a value may be left: they are read anew.
             reading = replace(short(meaning, answered), said=said_of(answered))
             response = replace(response, reading=with_texts_changed(reading, self._scrubbed))

@@ -11,9 +11,6 @@ from rewind.formats.trace.lines import LIMITS, TraceLimits, read_run
 from rewind.formats.trace.reconstruct import reconstruct
 from rewind.store.trace_files import open_trace
 
-_SYSTEM_APART = ("anthropic", "gemini")
-"""APIs that take the system prompt beside the list."""
-
 
 class Replayed(list[dict[str, Any]]):
     """The message list; what a fresh call takes besides is beside it."""
@@ -62,7 +59,7 @@ def replay_trace(
     if api is None or api == conversation.api.name:
         replayed = Replayed([*_system_turns(conversation), *turns])
         replayed.api = conversation.api.name
-        replayed.system = conversation.system if replayed.api in _SYSTEM_APART else None
+        replayed.system = conversation.system if conversation.api.system_apart else None
     else:
         from rewind.formats.trace.translate import translated  # lazily: it loads every provider
 
@@ -77,7 +74,7 @@ def replay_trace(
 
 
 def _system_turns(conversation: TraceConversation) -> list[dict[str, Any]]:
-    if conversation.system is None or conversation.api.name in _SYSTEM_APART:
+    if conversation.system is None or conversation.api.system_apart:
         return []
     asking = Asking(model="", system=conversation.system, tools=[])
     first = list(conversation.api.form(asking).first)

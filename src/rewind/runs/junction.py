@@ -263,11 +263,11 @@ class RecordedExchange(PassThrough):
                     return self._carry(StopRun(reason=problem.message), call, request)
             case Refuse(reason=reason, miss=miss):
                 junction.tally.misses.append(MissNote(reason=reason, miss=miss))
-                return self._refuse(refusal(call.provider.refusal(reason), reason))
+                return self._refuse(refusal(call.provider.reader.refusal(reason), reason))
             case StopRun(reason=reason):
                 junction.tally.stopped = junction.tally.stopped or reason
                 message = f"Rewind: {reason}"
-                return self._refuse(refusal(call.provider.refusal(message), message, word="Stopped"))
+                return self._refuse(refusal(call.provider.reader.refusal(message), message, word="Stopped"))
 
     def _serve(self, decision: Serve) -> Play:
         step, junction = decision.step, self._junction

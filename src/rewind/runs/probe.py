@@ -27,7 +27,7 @@ from rewind.compare.proof import (
 from rewind.compare.remedy import Remedy, remedies
 from rewind.conversation.context import parts_text
 from rewind.conversation.outline import read_step
-from rewind.edit.edits import Edit, Literal, SetSystem
+from rewind.edit.edits import Edit, SetSystem, TextValue
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.message import Answered
@@ -299,7 +299,7 @@ class _Prover:
             while True:
                 known = probe.known
                 what = f"{len(probe.put_back)} of {len(patchwork.hunks)} changes of the prompt"
-                edit = SetSystem(Literal(patchwork.text(probe.put_back)))
+                edit = SetSystem(TextValue(patchwork.text(probe.put_back)))
                 probe = search.send(self._try(what, (edit,)).turned)
         except StopIteration as found:
             return found.value, None

@@ -180,7 +180,7 @@ class StepSummary:
         return replace(short(self._asked, answered), said=said_of(answered))
 
     def _place(self, call: Call) -> tuple[Asked, ThreadPlace | None, str | None]:
-        asked = call.provider.asked(call.request)
+        asked = call.provider.reader.asked(call.request)
         if call.provider.kind is not StepKind.LLM_CALL:
             return asked, None, None
         sketch = str(sketch_of(asked, call.provider, self._ignore))
@@ -190,7 +190,7 @@ class StepSummary:
 
     def _take_answer(self, response: HttpResponse) -> Answered:
         assert self._call is not None, "an answer follows a request"
-        answered = self._call.provider.answered(self._call.request, response)
+        answered = self._call.provider.reader.answered(self._call.request, response)
         self._threads.answer(self._index, answered)
         return answered
 

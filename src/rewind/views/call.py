@@ -242,7 +242,7 @@ def step_detail(one: StepDetail) -> dict[str, Any]:
 
 def conversation(one: "Conversation") -> dict[str, Any]:
     """The messages of an API, up to a step."""
-    transcript = one.retold
+    transcript = one.transcript
     return {
         "schema": "rewind/messages@1",
         "session": one.session,

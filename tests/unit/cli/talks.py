@@ -98,7 +98,7 @@ class Talk:
         body |= {"system": self.system} if self.system is not None else {}
         request = HttpRequest(head=replace(HEAD, headers=self.headers), body=json.dumps(body).encode())
         call = understand(request)
-        asked = call.provider.asked(request)
+        asked = call.provider.reader.asked(request)
         place = self._threads.call(self.index, call.key, asked)
         ts = self.started + 2 * self.index if at is None else at
         half = a_request(
@@ -115,7 +115,7 @@ class Talk:
         answered_body = json.dumps(answer).encode()
         head = ResponseHead(status=status, reason="", headers=(("content-type", "application/json"),))
         response = HttpResponse(head=head, body=answered_body, chunks=(), trailers=())
-        answered = call.provider.answered(request, response)
+        answered = call.provider.reader.answered(request, response)
         self._threads.answer(self.index, answered)
         reading = replace(short(asked, answered), said=said_of(answered))
         told = an_answer(

@@ -106,7 +106,7 @@ def test_every_shape_says_the_same_and_the_system_prompt_is_not_lost(
         "m",
     )
     request = fresh(api, found)
-    asked = identify(request.head).asked(request)
+    asked = identify(request.head).reader.asked(request)
     assert [part.text for part in asked.system if hasattr(part, "text")] == [SYSTEM]
     assert [message.text for message in asked.messages] == ["How warm?", "", "", "It is warm."]
     assert rewind("messages", talked, "--as", api).json() == found["messages"]
@@ -159,7 +159,7 @@ def test_history_that_the_provider_keeps_is_told_from_the_earlier_steps(rewind: 
     ]
     for api in ("openai", "anthropic", "gemini"):
         request = fresh(api, rewind("messages", "cccccccc", "--as", api, "--json").json())
-        messages = identify(request.head).asked(request).messages
+        messages = identify(request.head).reader.asked(request).messages
         assert [message.text for message in messages] == ["How warm?", "", "", "Warm."]
 
 

@@ -16,10 +16,10 @@ from rewind.conversation.sketch import (
     sketch_of,
 )
 from rewind.model.message import Asked, Message, Role, Text, Thinking, ToolDefinition, ToolResult
-from rewind.providers.anthropic.read import Anthropic
+from rewind.providers import anthropic
 from unit.conversation.saying import asking, assistant, result, saying, use, user
 
-PROVIDER = Anthropic()
+PROVIDER = anthropic.API
 QUESTION = user("Where is order 8821?")
 ASKS = use("toolu_1", "look", order="8821")
 TOOLS = (ToolDefinition("look", "Finds orders", {"type": "object"}), ToolDefinition("refund"))

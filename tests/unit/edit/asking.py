@@ -160,7 +160,7 @@ APIS = (
 
 
 def asked(request: HttpRequest) -> Asked:
-    return identify(request.head).asked(request)
+    return identify(request.head).reader.asked(request)
 
 
 def document(request: HttpRequest) -> Any:

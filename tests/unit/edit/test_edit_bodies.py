@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rewind.edit.apply import answer_for, edited
-from rewind.edit.grammar import SetResponse
+from rewind.edit.edits import SetResponse
 from rewind.errors import CannotEdit, ExitCode
 from rewind.wire.encoding import encode
 from support.exchanges import request_of

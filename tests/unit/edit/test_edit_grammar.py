@@ -2,48 +2,48 @@
 
 import pytest
 
-from rewind.edit.grammar import (
+from rewind.edit.edits import (
     AppendSystem,
     Edit,
-    From,
-    Literal,
     SetMessage,
     SetModel,
     SetParameter,
     SetResponse,
     SetSystem,
     SetToolResult,
-    parse_edit,
+    StepReference,
+    TextValue,
 )
+from rewind.edit.grammar import parse_edit
 from rewind.errors import UsageError
 
 ROWS: list[tuple[str, Edit]] = [
-    ("system=Be brief.", SetSystem(Literal("Be brief."))),
-    ("system=a=b", SetSystem(Literal("a=b"))),
-    ("system=", SetSystem(Literal(""))),
-    ("system=two\nlines", SetSystem(Literal("two\nlines"))),
-    ("system+=Be brief.", AppendSystem(Literal("Be brief."))),
-    ("model=model-y", SetModel(Literal("model-y"))),
-    ("temperature=0", SetParameter(("temperature",), Literal("0"))),
-    ("generationConfig.temperature=0.2", SetParameter(("generationConfig", "temperature"), Literal("0.2"))),
-    ('tool_choice={"type":"auto"}', SetParameter(("tool_choice",), Literal('{"type":"auto"}'))),
-    ("top_p=", SetParameter(("top_p",), Literal(""))),
-    ("response_format=json", SetParameter(("response_format",), Literal("json"))),
-    ("messages[0]=Hello", SetMessage(0, Literal("Hello"))),
-    ("messages[-1]=Hello", SetMessage(-1, Literal("Hello"))),
-    ("tool.search.result=nothing", SetToolResult("search", Literal("nothing"))),
-    ("tool.search.result=", SetToolResult("search", Literal(""))),
-    ("tool.mcp.files.read.result=x", SetToolResult("mcp.files.read", Literal("x"))),
-    ("response=Done.", SetResponse(Literal("Done."))),
-    ("system=@7f3a:4", SetSystem(From("7f3a", 4))),
-    ("system+=@last~1:4", AppendSystem(From("last~1", 4))),
-    ("model=@good run:12", SetModel(From("good run", 12))),
-    ("temperature=@7f3a:4", SetParameter(("temperature",), From("7f3a", 4))),
-    ("messages[2]=@7f3a:4", SetMessage(2, From("7f3a", 4))),
-    ("tool.search.result=@7f3a:4", SetToolResult("search", From("7f3a", 4))),
-    ("response=@a:b:4", SetResponse(From("a:b", 4))),
-    ("system=@@everyone, listen", SetSystem(Literal("@everyone, listen"))),
-    ("system=@@@twice", SetSystem(Literal("@@twice"))),
+    ("system=Be brief.", SetSystem(TextValue("Be brief."))),
+    ("system=a=b", SetSystem(TextValue("a=b"))),
+    ("system=", SetSystem(TextValue(""))),
+    ("system=two\nlines", SetSystem(TextValue("two\nlines"))),
+    ("system+=Be brief.", AppendSystem(TextValue("Be brief."))),
+    ("model=model-y", SetModel(TextValue("model-y"))),
+    ("temperature=0", SetParameter(("temperature",), TextValue("0"))),
+    ("generationConfig.temperature=0.2", SetParameter(("generationConfig", "temperature"), TextValue("0.2"))),
+    ('tool_choice={"type":"auto"}', SetParameter(("tool_choice",), TextValue('{"type":"auto"}'))),
+    ("top_p=", SetParameter(("top_p",), TextValue(""))),
+    ("response_format=json", SetParameter(("response_format",), TextValue("json"))),
+    ("messages[0]=Hello", SetMessage(0, TextValue("Hello"))),
+    ("messages[-1]=Hello", SetMessage(-1, TextValue("Hello"))),
+    ("tool.search.result=nothing", SetToolResult("search", TextValue("nothing"))),
+    ("tool.search.result=", SetToolResult("search", TextValue(""))),
+    ("tool.mcp.files.read.result=x", SetToolResult("mcp.files.read", TextValue("x"))),
+    ("response=Done.", SetResponse(TextValue("Done."))),
+    ("system=@7f3a:4", SetSystem(StepReference("7f3a", 4))),
+    ("system+=@last~1:4", AppendSystem(StepReference("last~1", 4))),
+    ("model=@good run:12", SetModel(StepReference("good run", 12))),
+    ("temperature=@7f3a:4", SetParameter(("temperature",), StepReference("7f3a", 4))),
+    ("messages[2]=@7f3a:4", SetMessage(2, StepReference("7f3a", 4))),
+    ("tool.search.result=@7f3a:4", SetToolResult("search", StepReference("7f3a", 4))),
+    ("response=@a:b:4", SetResponse(StepReference("a:b", 4))),
+    ("system=@@everyone, listen", SetSystem(TextValue("@everyone, listen"))),
+    ("system=@@@twice", SetSystem(TextValue("@@twice"))),
 ]
 
 
@@ -63,7 +63,7 @@ def test_a_long_value_is_kept_whole() -> None:
 
 
 def test_spaces_around_the_place_do_not_count() -> None:
-    assert parse_edit(" temperature =0") == SetParameter(("temperature",), Literal("0"))
+    assert parse_edit(" temperature =0") == SetParameter(("temperature",), TextValue("0"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from rewind.edit.apply import answer_for, edited
-from rewind.edit.grammar import Edit, SetResponse, parse_edit, resolve
+from rewind.edit.edits import Edit, SetResponse
+from rewind.edit.grammar import parse_edit
+from rewind.edit.references import resolve
 from rewind.errors import UsageError
 from rewind.model.http import Chunk, HttpRequest, HttpResponse
 from rewind.model.message import Text, ToolUse, results_in, text_of
@@ -188,7 +190,7 @@ def test_an_answer_is_told_anew_where_it_does_not_fit(
     given = answer(target[1], edit)
     if source is target:
         assert given is source[2]
-    read = identify(target[1].head).answered(target[1], given)
+    read = identify(target[1].head).reader.answered(target[1], given)
     assert (read.text, read.error, read.note) == (said.TEXT, None, None)
     assert [(use.name, use.arguments) for use in read.tool_uses] == [
         (name, args) for _, name, args in said.CALLS
@@ -212,7 +214,7 @@ def test_an_answer_of_a_tool_server_gets_the_id_that_is_waited_for() -> None:
     result: dict[str, Any] = {"content": [{"type": "text", "text": OSLO}]}
     recorded = answer_with({"jsonrpc": "2.0", "id": 3, "result": result})
     given = answer(call(8), resolved("response=@good:4", call(3), recorded))
-    read = identify(call(8).head).answered(call(8), given)
+    read = identify(call(8).head).reader.answered(call(8), given)
     assert b'"id":8' in given.body
     assert [part.text for part in read.parts if not isinstance(part, ToolUse) and hasattr(part, "text")] == [
         OSLO

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rewind.edit.grammar import Edit, From, Literal, parse_edit
-from rewind.edit.transcript import SHAPES
-from rewind.providers.shared.speak import Said, said_or_document
+from rewind.edit.edits import Edit, StepReference, TextValue
+from rewind.edit.grammar import parse_edit
+from rewind.providers.api import AnswerContent
+from rewind.providers.catalogue import SHAPES
+from rewind.providers.shared.speak import content_or_document
 
 DOCS = (Path(__file__).parents[3] / "docs" / "editing.md").read_text()
 GRAMMAR, _, REST = DOCS.partition("### What each place means")
@@ -23,7 +25,7 @@ EXAMPLES = [
 def test_every_example_is_an_edit(example: str) -> None:
     edit = parse_edit(example)
     assert edit.written == example
-    assert isinstance(edit.value, From if "=@" in example and "=@@" not in example else Literal)
+    assert isinstance(edit.value, StepReference if "=@" in example and "=@@" not in example else TextValue)
 
 
 def test_every_kind_of_edit_has_an_example() -> None:
@@ -35,8 +37,8 @@ def test_the_ways_to_call_a_tool_are_read_as_such() -> None:
     shown = re.findall(r"\| `(\{.+?\})` \|", REST)
     assert len(shown) == 2
     for value in shown:
-        said = said_or_document(value, b"", by_model=True)
-        assert isinstance(said, Said)
+        said = content_or_document(value, b"", by_model=True)
+        assert isinstance(said, AnswerContent)
         assert [(use.name, use.arguments) for use in said.tools] == [("search", {"q": "oslo"})]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rewind.edit.apply import answer_for
-from rewind.edit.grammar import Literal, SetResponse, parse_edit
+from rewind.edit.edits import SetResponse, TextValue
+from rewind.edit.grammar import parse_edit
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, ToolResult, text_of
@@ -69,7 +70,7 @@ def made(request: HttpRequest, value: str | dict[str, Any]) -> HttpResponse:
 
 
 def read(request: HttpRequest, response: HttpResponse) -> Answered:
-    answered = identify(request.head).answered(request, response)
+    answered = identify(request.head).reader.answered(request, response)
     assert (answered.error, answered.note) == (None, None)
     return answered
 
@@ -228,7 +229,7 @@ def test_a_document_of_another_shape_is_given_whole_also_where_a_stream_was_aske
         request = request_of({"model": "m", "messages": [], "stream": True}, target=target)
         response = made(request, {"error": {"message": "Overloaded."}})
         assert json.loads(response.body) == {"error": {"message": "Overloaded."}}
-        assert identify(request.head).answered(request, response).error == "Overloaded."
+        assert identify(request.head).reader.answered(request, response).error == "Overloaded."
 
 
 # ── other ways to say it ─────────────────────────────────────────────────────────────────────────────────────
@@ -315,5 +316,6 @@ def test_a_reference_that_nobody_looked_up_is_refused() -> None:
 def test_the_value_is_taken_to_the_letter() -> None:
     request = request_of({"messages": []})
     assert (
-        read(request, answer_for(request, SetResponse(Literal("@home\x00\ud83d")))).text == "@home\x00\ufffd"
+        read(request, answer_for(request, SetResponse(TextValue("@home\x00\ud83d")))).text
+        == "@home\x00\ufffd"
     )

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +13,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from rewind.edit.transcript import SHAPES, Exchange, Retold, retold, written
+from rewind.edit.transcript import RecordedCall, Transcript, transcript_of, writer_of
 from rewind.model.http import HttpRequest
 from rewind.model.message import (
     Answered,
@@ -28,8 +29,9 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
+from rewind.providers.catalogue import SHAPES
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.losses import LossLog
 from support.exchanges import answer_with, request_of, stream_of
 from support.wire_examples import EXAMPLES, said
 from unit.edit.asking import asked
@@ -41,6 +43,14 @@ TARGETS = {
     "gemini": "/v1beta/models/m:generateContent",
 }
 NAMES = {"openai": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}
+
+
+def _written(
+    system: tuple[Part, ...], messages: Sequence[Message], api: str, losses: LossLog
+) -> tuple[Any, list[dict[str, Any]]]:
+    return writer_of(api).conversation(system, messages, losses)
+
+
 every_shape = pytest.mark.parametrize("api", SHAPES)
 
 
@@ -51,7 +61,7 @@ def request_with(api: str, system: Any, messages: list[dict[str, Any]], **more: 
     return request_of({**told, NAMES[api]: messages, **more}, target=TARGETS[api])
 
 
-def fresh(told: Retold) -> HttpRequest:
+def fresh(told: Transcript) -> HttpRequest:
     return request_with(told.api, told.system, told.messages)
 
 
@@ -146,11 +156,11 @@ TALKS = _talks()
 def test_every_api_tells_what_every_other_told(source: str, target: str, name: str) -> None:
     system, messages = TALKS[name]
     parts = (Text(system),) if system else ()
-    beside, turns = written(parts, messages, source, Pen())
+    beside, turns = _written(parts, messages, source, LossLog())
     request = request_with(source, beside, turns)
     but_failed = bool({source, target} & {"openai", "responses"})
     assert same(asked(request), Asked(system=parts, messages=messages), but_failed=but_failed)
-    told = retold([Exchange(request=request, response=None)], target)
+    told = transcript_of([RecordedCall(request=request, response=None)], target)
     assert same(asked(fresh(told)), Asked(system=parts, messages=messages), but_failed=but_failed)
     if source == target:
         assert told.messages == turns
@@ -162,7 +172,7 @@ def test_a_picture_and_a_document_travel_with_their_bytes(source: str, target: s
     api = {"openai": "OpenAI Chat Completions", "responses": "OpenAI Responses"}.get(source, "")
     api = api or {"anthropic": "Anthropic Messages", "gemini": "Gemini"}[source]
     example = next(one for one in EXAMPLES if one.api == api)
-    told = retold([Exchange(request=example.request, response=None)], target)
+    told = transcript_of([RecordedCall(request=example.request, response=None)], target)
     read = asked(fresh(told))
     media = [part for message in read.messages for part in message.parts if isinstance(part, Media)]
     sizes = [len(b64decode(one)) for one in (said.PNG, said.PDF)]
@@ -193,8 +203,8 @@ def test_what_is_written_is_what_the_sdk_takes(api: str, name: str) -> None:
         Message(Role.TOOL, (ToolResult("c", (Text("done"), picture), "draw"),)),
     )
     system, messages = TALKS.get(name, ("Be kind.", pictures))
-    pen = Pen(data={"d1": "AAAA", "d2": "BBBB"})
-    _, turns = written((Text(system),) if system else (), messages, api, pen)
+    losses = LossLog(data={"d1": "AAAA", "d2": "BBBB"})
+    _, turns = _written((Text(system),) if system else (), messages, api, losses)
     # Only writing it out again walks all the lists inside.
     TAKEN[api].dump_json(TAKEN[api].validate_python(turns))
 
@@ -229,7 +239,7 @@ def test_calls_without_ids_get_some_and_results_the_same() -> None:
     request = request_of(gemini, target=TARGETS["gemini"])
     for api in ("openai", "responses", "anthropic"):
         calls, results = calls_and_results(
-            asked(fresh(retold([Exchange(request=request, response=None)], api))).messages
+            asked(fresh(transcript_of([RecordedCall(request=request, response=None)], api))).messages
         )
         assert len(set(calls)) == 3 and all(len(one) == 9 and one.isalnum() for one in calls)
         assert results == [calls[1], calls[0], calls[2]]
@@ -253,7 +263,7 @@ def test_a_result_whose_call_is_not_shown_keeps_its_id_and_is_named_if_anybody_k
     result = Message(Role.TOOL, (ToolResult("call_0", (Text("x"),)),))
     assert tied([result])[0].parts == (ToolResult("call_0", (Text("x"),)),)
     assert tied([result], {"call_0": "weather"})[0].parts == (ToolResult("call_0", (Text("x"),), "weather"),)
-    _, (content,) = written((), tied([result]), "gemini", Pen())
+    _, (content,) = _written((), tied([result]), "gemini", LossLog())
     assert content["parts"][0]["functionResponse"]["name"] == "unknown"
 
 
@@ -262,7 +272,7 @@ def test_a_result_whose_call_is_not_shown_keeps_its_id_and_is_named_if_anybody_k
 
 @every_shape
 def test_what_is_left_out_is_remarked(api: str) -> None:
-    pen = Pen()
+    losses = LossLog()
     parts = (
         Thinking("hm"),
         Thinking("", sealed=True),
@@ -271,9 +281,9 @@ def test_what_is_left_out_is_remarked(api: str) -> None:
         Other("container_upload", {}),
         Text("Hello"),
     )
-    _, turns = written((), (Message(Role.ASSISTANT, parts),), api, pen)
+    _, turns = _written((), (Message(Role.ASSISTANT, parts),), api, losses)
     assert "Hello" in str(turns) and "hm" not in str(turns) and "found" not in str(turns)
-    assert dict(pen.lost) == {
+    assert dict(losses.counts) == {
         "thinking left out: only the API that wrote it can read it": 2,
         "call of a hosted tool left out: the provider ran it itself": 1,
         "container_upload left out: no other API has it": 1,
@@ -282,55 +292,55 @@ def test_what_is_left_out_is_remarked(api: str) -> None:
 
 @every_shape
 def test_a_file_that_only_its_provider_has_is_marked_in_its_place(api: str) -> None:
-    pen = Pen()
+    losses = LossLog()
     picture = Media("image", "image/png", "file-123")
-    _, turns = written((), (Message(Role.USER, (Text("Look: "), picture)),), api, pen)
+    _, turns = _written((), (Message(Role.USER, (Text("Look: "), picture)),), api, losses)
     assert (
         asked(request_with(api, None, turns)).messages[0].text
         == "Look: [image left out: image/png, file-123]"
     )
-    assert dict(pen.lost) == {"image: only its place is marked": 1}
+    assert dict(losses.counts) == {"image: only its place is marked": 1}
 
 
 @every_shape
 def test_a_link_is_handed_on(api: str) -> None:
     picture = Media("image", "image/png", "https://pictures.example/a.png")
-    _, turns = written((), (Message(Role.USER, (picture,)),), api, Pen())
+    _, turns = _written((), (Message(Role.USER, (picture,)),), api, LossLog())
     assert "https://pictures.example/a.png" in str(turns) and "left out" not in str(turns)
 
 
 @every_shape
 def test_a_turn_that_has_nothing_left_to_say_is_left_out(api: str) -> None:
-    _, turns = written(
-        (), (Message(Role.ASSISTANT, (Thinking("hm"),)), Message(Role.USER, (Text("Go."),))), api, Pen()
+    _, turns = _written(
+        (), (Message(Role.ASSISTANT, (Thinking("hm"),)), Message(Role.USER, (Text("Go."),))), api, LossLog()
     )
     assert len(turns) == 1
 
 
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
 def test_a_system_message_in_the_middle_is_the_users_where_there_is_no_such_role(api: str) -> None:
-    pen = Pen()
-    _, turns = written((), (Message(Role.SYSTEM, (Text("From now on, French."),)),), api, pen)
+    losses = LossLog()
+    _, turns = _written((), (Message(Role.SYSTEM, (Text("From now on, French."),)),), api, losses)
     assert turns[0]["role"] == "user"
-    assert dict(pen.lost) == {"system message inside the conversation written as the user's": 1}
+    assert dict(losses.counts) == {"system message inside the conversation written as the user's": 1}
 
 
 @every_shape
 def test_arguments_that_are_no_object_stay_a_text_where_the_api_has_such_tools(api: str) -> None:
-    pen = Pen()
+    losses = LossLog()
     use = ToolUse("c", "patch", "*** Begin")
-    turns = written(
+    turns = _written(
         (),
         (Message(Role.ASSISTANT, (use,)), Message(Role.TOOL, (ToolResult("c", (Text("ok"),), "patch"),))),
         api,
-        pen,
+        losses,
     )[1]
     (call, *_), *_ = (message.parts for message in asked(request_with(api, None, turns)).messages)
     assert isinstance(call, ToolUse)
     if api in ("openai", "responses"):
-        assert call.arguments == "*** Begin" and not pen.lost
+        assert call.arguments == "*** Begin" and not losses.counts
     else:
-        assert call.arguments == {"input": "*** Begin"} and pen.lost
+        assert call.arguments == {"input": "*** Begin"} and losses.counts
 
 
 # ── in its own words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -345,10 +355,10 @@ OWN = {
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.api in OWN], ids=lambda one: one.api)
 def test_a_streamed_answer_is_put_back_as_the_whole_one(example: Any) -> None:
-    whole = retold([Exchange(request=example.request, response=example.whole)])
+    whole = transcript_of([RecordedCall(request=example.request, response=example.whole)])
     assert whole.api == OWN[example.api]
     for stream in example.streams:
-        told = retold([Exchange(request=stream.request, response=stream.response)])
+        told = transcript_of([RecordedCall(request=stream.request, response=stream.response)])
         assert told.messages == whole.messages
     sent = json.loads(example.request.body)[NAMES[whole.api]]
     first = 1 if whole.api == "responses" else 0
@@ -357,14 +367,14 @@ def test_a_streamed_answer_is_put_back_as_the_whole_one(example: Any) -> None:
 
 def test_anthropics_thinking_goes_back_with_its_signature() -> None:
     example = next(one for one in EXAMPLES if one.api == "Anthropic Messages")
-    told = retold([Exchange(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
     assert told.messages[-1] == {"role": "assistant", "content": json.loads(example.whole.body)["content"]}
     assert told.system == json.loads(example.request.body)["system"]
 
 
 def test_geminis_signatures_go_back_with_their_parts() -> None:
     example = next(one for one in EXAMPLES if one.api == "Gemini")
-    told = retold([Exchange(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
     assert told.messages[-1] == json.loads(example.whole.body)["candidates"][0]["content"]
 
 
@@ -382,7 +392,7 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
         {"model": "m", "instructions": "Be kind.", "input": "Go."}, target=TARGETS["responses"]
     )
     response = answer_with({"output": [reasoning, call]})
-    told = retold([Exchange(request=request, response=response)])
+    told = transcript_of([RecordedCall(request=request, response=response)])
     assert told.messages == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Go."},
@@ -390,7 +400,9 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
     ]
     assert told.remarks == ("thinking left out: only the provider has it",)
     sealed = answer_with({"output": [{**reasoning, "encrypted_content": "…"}, call]})
-    kinds = [one.get("type") for one in retold([Exchange(request=request, response=sealed)]).messages]
+    kinds = [
+        one.get("type") for one in transcript_of([RecordedCall(request=request, response=sealed)]).messages
+    ]
     assert kinds[2:] == ["reasoning", "function_call"]
 
 
@@ -401,22 +413,22 @@ def test_calls_that_came_in_pieces_are_joined() -> None:
     response = stream_of(
         *({"candidates": [{"content": {"parts": [{"functionCall": one}]}}]} for one in (call, rest))
     )
-    told = retold([Exchange(request=request, response=response)])
+    told = transcript_of([RecordedCall(request=request, response=response)])
     assert told.messages[-1]["parts"][0]["functionCall"]["args"] == {"city": "Rome"}
 
 
 def test_what_the_provider_keeps_is_told_from_the_calls_before() -> None:
-    def call(body: dict[str, Any], text: str) -> Exchange:
+    def call(body: dict[str, Any], text: str) -> RecordedCall:
         message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
         request = request_of({"model": "m", "instructions": "Be kind.", **body}, target=TARGETS["responses"])
-        return Exchange(request=request, response=answer_with({"id": "resp_1", "output": [message]}))
+        return RecordedCall(request=request, response=answer_with({"id": "resp_1", "output": [message]}))
 
     both = [
         call({"input": "One?"}, "One."),
         call({"input": "Two?", "previous_response_id": "resp_1"}, "Two."),
     ]
     for api in SHAPES:
-        read = asked(fresh(retold(both, api)))
+        read = asked(fresh(transcript_of(both, api)))
         assert [message.text for message in read.messages] == ["One?", "One.", "Two?", "Two."]
         assert lines(read.system, ())[0] == ("system", "Be kind.")
 
@@ -432,7 +444,7 @@ def test_what_the_provider_keeps_is_told_from_the_calls_before() -> None:
 )
 def test_an_api_without_a_shape_is_told_in_the_nearest(name: str, expected: str) -> None:
     example = next(one for one in EXAMPLES if one.api == name)
-    told = retold([Exchange(request=example.request, response=example.whole)])
+    told = transcript_of([RecordedCall(request=example.request, response=example.whole)])
     assert told.api == expected
     assert told.remarks[-1].endswith(f"written as {expected}")
     assert asked(fresh(told)).messages[-1].text == said.TEXT
@@ -445,7 +457,7 @@ def test_without_an_answer_the_list_ends_with_the_question() -> None:
         answer_with({"error": {"message": "no"}}, status=500),
         answer_with({"choices": []}),
     ):
-        told = retold([Exchange(request=request, response=response)])
+        told = transcript_of([RecordedCall(request=request, response=response)])
         assert told.messages == [{"role": "user", "content": "Go."}]
         assert told.remarks == ("no answer: the list ends with what was asked",)
 
@@ -455,16 +467,20 @@ def test_other_choices_and_a_cut_answer_are_remarked() -> None:
     choices = [{"index": n, "message": {"content": text}} for n, text in enumerate("ab")]
     assert any(
         "other choices" in one
-        for one in retold([Exchange(request=request, response=answer_with({"choices": choices}))]).remarks
+        for one in transcript_of(
+            [RecordedCall(request=request, response=answer_with({"choices": choices}))]
+        ).remarks
     )
     cut = answer_with(
         b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"cho', media="text/event-stream"
     )
-    assert any("not whole" in one for one in retold([Exchange(request=request, response=cut)]).remarks)
+    assert any(
+        "not whole" in one for one in transcript_of([RecordedCall(request=request, response=cut)]).remarks
+    )
 
 
 def test_the_answer_of_a_chat_goes_back_as_words_and_calls() -> None:
     example = next(one for one in EXAMPLES if one.api == "… as DeepSeek, xAI and vLLM speak it")
-    told = retold([Exchange(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
     assert set(told.messages[-1]) == {"role", "content", "tool_calls"}
     assert Answered(parts=asked(fresh(told)).messages[-1].parts).tool_uses

@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 from rewind.edit.apply import answer_for
-from rewind.edit.grammar import SetResponse, parse_edit
-from rewind.edit.unissued import Unissued
+from rewind.edit.carry_over import MadeUpAnswers
+from rewind.edit.edits import SetResponse
+from rewind.edit.grammar import parse_edit
 from rewind.model.http import HttpRequest
 from rewind.providers.catalogue import identify
 from support.exchanges import request_of
@@ -21,21 +22,21 @@ def user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-def made_up(known: Unissued, request: HttpRequest, value: str) -> str:
+def made_up(known: MadeUpAnswers, request: HttpRequest, value: str) -> str:
     """Makes up an answer; its name."""
     edit = parse_edit(f"response={value}")
     assert isinstance(edit, SetResponse)
     answer = answer_for(request, edit)
     known.add(request, answer)
-    return identify(request.head).answered(request, answer).id
+    return identify(request.head).reader.answered(request, answer).id
 
 
-def sent(known: Unissued, request: HttpRequest) -> Any:
+def sent(known: MadeUpAnswers, request: HttpRequest) -> Any:
     return json.loads(known.apply(request).body)
 
 
 def test_a_call_goes_on_from_the_last_answer_that_the_provider_gave() -> None:
-    known = Unissued()
+    known = MadeUpAnswers()
     name = made_up(known, asked([user("b")], "resp_real"), "Made up.")
     body = sent(known, asked([user("c")], name, instructions="Be kind."))
     assert (body["previous_response_id"], body["instructions"]) == ("resp_real", "Be kind.")
@@ -44,7 +45,7 @@ def test_a_call_goes_on_from_the_last_answer_that_the_provider_gave() -> None:
 
 
 def test_streams_tools_and_bare_texts_are_told_as_well() -> None:
-    known = Unissued()
+    known = MadeUpAnswers()
     name = made_up(known, asked("look", stream=True), '{"tool": "search", "arguments": {"q": "oslo"}}')
     result = {"type": "function_call_output", "call_id": "x", "output": "cold"}
     body = sent(known, asked([result], name))
@@ -56,7 +57,7 @@ def test_streams_tools_and_bare_texts_are_told_as_well() -> None:
 
 
 def test_one_made_up_answer_may_follow_another() -> None:
-    known = Unissued()
+    known = MadeUpAnswers()
     first = made_up(known, asked([user("a")], "resp_real"), "One.")
     second = made_up(known, asked([user("b")], first), "Two.")
     body = sent(known, asked("c", second))
@@ -65,7 +66,7 @@ def test_one_made_up_answer_may_follow_another() -> None:
 
 
 def test_an_item_that_the_agent_only_refers_to_is_written_out() -> None:
-    known, request = Unissued(), asked([user("a")])
+    known, request = MadeUpAnswers(), asked([user("a")])
     made_up(known, request, "One.")
     edit = parse_edit("response=One.")
     assert isinstance(edit, SetResponse)
@@ -75,7 +76,7 @@ def test_an_item_that_the_agent_only_refers_to_is_written_out() -> None:
 
 
 def test_whoever_goes_on_from_a_real_answer_is_left_alone_to_the_byte() -> None:
-    known = Unissued()
+    known = MadeUpAnswers()
     request = asked([user("c")], "resp_real")
     assert known.apply(request) is request
     made_up(known, asked([user("b")], "resp_real"), "Made up.")

@@ -25,12 +25,12 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
-from rewind.providers.bedrock.read import Bedrock
-from rewind.providers.cohere.read import Cohere
+from rewind.providers.bedrock.read import BedrockReader
+from rewind.providers.cohere.read import CohereReader
 from support.aws_frames import MEDIA, chunk, event, exception, frame, framed
 from support.exchanges import answer_with, request_of
 
-BEDROCK = Bedrock()
+BEDROCK = BedrockReader()
 
 
 def converse(body: Any = b"", *, stream: bool = False) -> HttpRequest:
@@ -438,7 +438,7 @@ def test_command_r_is_read_as_cohere_reads_it() -> None:
         "temperature": 0,
     }
     asked = BEDROCK.asked(invoke(body))
-    assert asked == replace(Cohere().asked(request_of(body)), model="some.model")
+    assert asked == replace(CohereReader().asked(request_of(body)), model="some.model")
     assert asked.system == (Text("Be brief."),)
     assert [message.text for message in asked.messages] == ["Hi", "Hello.", "Go on", ""]
     assert asked.parameters == {"temperature": 0}

@@ -19,10 +19,10 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.cohere.read import Cohere
+from rewind.providers.cohere.read import CohereReader
 from support.exchanges import answer_with, request_of, stream_of
 
-COHERE = Cohere()
+COHERE = CohereReader()
 HOST = "api.cohere.com"
 
 

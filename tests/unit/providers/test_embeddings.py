@@ -8,10 +8,10 @@ import pytest
 
 from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Role, Text, Vectors
 from rewind.model.usage import Usage
-from rewind.providers.embeddings import Embeddings
+from rewind.providers.embeddings import EmbeddingsReader
 from support.exchanges import answer_with, request_of
 
-EMBEDDINGS = Embeddings()
+EMBEDDINGS = EmbeddingsReader()
 
 
 def asked(body: Any, target: str = "/v1/embeddings") -> Asked:

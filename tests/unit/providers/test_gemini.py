@@ -22,11 +22,11 @@ from rewind.model.message import (
     Vectors,
 )
 from rewind.model.usage import Usage
-from rewind.providers.gemini.read import Gemini, GeminiCounting, GeminiEmbeddings
+from rewind.providers.gemini.read import GeminiCountingReader, GeminiEmbeddingsReader, GeminiReader
 from support.exchanges import answer_with, request_of, stream_of
 
-GEMINI = Gemini()
-EMBEDDINGS = GeminiEmbeddings()
+GEMINI = GeminiReader()
+EMBEDDINGS = GeminiEmbeddingsReader()
 PATH = "/v1beta/models/gemini-x:generateContent"
 ON_VERTEX = "/v1/projects/p/locations/l/publishers/google/models/text-embedding-9:predict"
 
@@ -369,7 +369,7 @@ def test_other_predictions_on_vertex_are_not_claimed() -> None:
 
 
 def test_counting_is_shown_and_counts_for_nobody() -> None:
-    counting = GeminiCounting()
+    counting = GeminiCountingReader()
     wrapped = {"generateContentRequest": {"contents": [{"parts": [{"text": "Hi"}]}]}}
     request = request_of(wrapped, target="/v1beta/models/gemini-x:countTokens")
     assert counting.asked(request).messages == (Message(Role.USER, (Text("Hi"),)),)
@@ -390,7 +390,7 @@ def test_counting_is_shown_and_counts_for_nobody() -> None:
 )
 def test_strange_shapes_are_borne(body: Any) -> None:
     request = request_of(body, target=PATH)
-    for provider in (GEMINI, EMBEDDINGS, GeminiCounting()):
+    for provider in (GEMINI, EMBEDDINGS, GeminiCountingReader()):
         assert provider.asked(request).note is None
         assert provider.answered(request, answer_with(body)).error is None
         assert provider.answered(request, stream_of(body, body)).error is None

@@ -9,10 +9,10 @@ from rewind.model.http import Headers, HttpRequest, HttpResponse
 from rewind.model.message import Answered, Media, Message, Other, Part, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import BUILT_IN
-from rewind.providers.mcp import Mcp
+from rewind.providers.mcp import API, McpReader
 from support.exchanges import answer_with, request_of, stream_of
 
-MCP = Mcp()
+MCP = McpReader()
 ACCEPT = ("Accept", "application/json, text/event-stream")
 VERSION = ("MCP-Protocol-Version", "2025-06-18")
 SESSION = ("Mcp-Session-Id", "1234")
@@ -102,11 +102,11 @@ def test_what_only_looks_a_little_like_it_is_not(head: HttpRequest) -> None:
 def test_a_call_to_a_model_is_not_claimed_whatever_it_accepts(target: str) -> None:
     call = request(headers=(ACCEPT,), target=target)
     assert not MCP.claims(call.head)
-    assert any(provider.claims(call.head) for provider in BUILT_IN)
+    assert any(provider.reader.claims(call.head) for provider in BUILT_IN)
 
 
 def test_a_step_of_a_tool_server_is_no_call_to_a_model() -> None:
-    assert (MCP.name, MCP.kind) == ("mcp", StepKind.HTTP_CALL)
+    assert (API.name, API.kind) == ("mcp", StepKind.HTTP_CALL)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,7 +272,7 @@ def test_an_error_of_the_protocol_is_told_in_json_and_in_events() -> None:
 
 
 def canonical(body: Any) -> Canonical:
-    return canonical_body(request(body), MCP.volatile, ())
+    return canonical_body(request(body), API.volatile, ())
 
 
 def test_a_token_of_progress_does_not_count_and_the_id_does() -> None:

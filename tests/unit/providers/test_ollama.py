@@ -20,10 +20,10 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.ollama.read import Ollama
+from rewind.providers.ollama.read import OllamaReader
 from support.exchanges import answer_with, request_of
 
-OLLAMA = Ollama()
+OLLAMA = OllamaReader()
 
 
 def asked(body: Any, target: str = "/api/chat") -> Asked:

@@ -24,10 +24,10 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.openai_chat.read import OpenAIChat
+from rewind.providers.openai_chat.read import OpenAIChatReader
 from support.exchanges import answer_with, request_of, stream_of
 
-CHAT = OpenAIChat()
+CHAT = OpenAIChatReader()
 REQUEST = request_of({"model": "gpt-x"})
 
 

@@ -22,10 +22,10 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
-from rewind.providers.openai_responses.read import OpenAIResponses
+from rewind.providers.openai_responses.read import OpenAIResponsesReader
 from support.exchanges import answer_with, request_of, stream_of
 
-RESPONSES = OpenAIResponses()
+RESPONSES = OpenAIResponsesReader()
 
 
 def asked(**body: Any) -> Asked:

@@ -141,7 +141,7 @@ def test_legacy_completions_and_content_in_parts_and_refusals() -> None:
 
 def test_an_azure_deployment_is_the_model_where_the_body_names_none() -> None:
     request = request_of({}, target="/openai/deployments/my-gpt/chat/completions")
-    assert identify(request.head).asked(request).model == "my-gpt"
+    assert identify(request.head).reader.asked(request).model == "my-gpt"
 
 
 def test_a_response_whole_and_streamed_reads_the_same() -> None:
@@ -289,14 +289,14 @@ def test_errors_are_told_whatever_their_shape(request_: HttpRequest, body: Any, 
 )
 def test_a_refusal_is_read_as_an_error_by_its_own_provider(request_: HttpRequest) -> None:
     provider = identify(request_.head)
-    refusal = answer_with(provider.refusal("Rewind: never recorded."), status=400)
+    refusal = answer_with(provider.reader.refusal("Rewind: never recorded."), status=400)
     assert read_with(provider, request_, refusal).error == "Rewind: never recorded."
 
 
 def test_refusals_have_the_shape_of_their_api() -> None:
-    assert identify(CLAUDE.head).refusal("m")["type"] == "error"
-    assert set(identify(CHAT.head).refusal("m")["error"]) == {"message", "type", "param", "code"}
-    assert set(identify(GEMINI.head).refusal("m")["error"]) == {"code", "message", "status"}
+    assert identify(CLAUDE.head).reader.refusal("m")["type"] == "error"
+    assert set(identify(CHAT.head).reader.refusal("m")["error"]) == {"message", "type", "param", "code"}
+    assert set(identify(GEMINI.head).reader.refusal("m")["error"]) == {"code", "message", "status"}
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])

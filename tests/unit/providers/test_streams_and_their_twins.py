@@ -25,7 +25,7 @@ each_stream = pytest.mark.parametrize(
 
 
 def answered(request: HttpRequest, response: HttpResponse) -> Answered:
-    return identify(request.head).answered(request, response)
+    return identify(request.head).reader.answered(request, response)
 
 
 @each_stream
@@ -40,7 +40,7 @@ def test_the_requests_of_both_differ_in_nothing_but_that_one_asks_for_a_stream(
     example: Example, stream: Stream
 ) -> None:
     provider = identify(example.request.head)
-    whole, streamed = provider.asked(example.request), provider.asked(stream.request)
+    whole, streamed = provider.reader.asked(example.request), provider.reader.asked(stream.request)
     assert replace(streamed, streamed=False) == whole
 
 

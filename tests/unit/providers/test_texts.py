@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.model.http import HttpRequest
-from rewind.providers.anthropic.read import Anthropic
+from rewind.providers import anthropic, http
 from rewind.providers.catalogue import identify
-from rewind.providers.http import Http
 from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
 from support.exchanges import answer_with, request_of, stream_of
 
@@ -25,7 +24,7 @@ def asked(request: HttpRequest) -> list[tuple[str, str]]:
 
 def http_words(body: Any, **more: Any) -> str:
     """What is found in the body of a call that no codec reads."""
-    (_, *rest) = asked_texts(Http(), request_of(body, **ORDERS, **more))
+    (_, *rest) = asked_texts(http.API, request_of(body, **ORDERS, **more))
     return rest[0].text if rest else ""
 
 
@@ -112,7 +111,7 @@ def test_a_streamed_answer_is_joined_before_it_is_searched():
 def test_an_error_is_told_as_one():
     request = request_of({"messages": []}, **CLAUDE)
     answer = answer_with({"type": "error", "error": {"message": "Overloaded"}}, status=529)
-    assert list(answered_texts(Anthropic(), request, answer)) == [(TextKind.ERROR, "Overloaded")]
+    assert list(answered_texts(anthropic.API, request, answer)) == [(TextKind.ERROR, "Overloaded")]
 
 
 def test_other_calls_are_searched_by_url_and_body():
@@ -156,7 +155,7 @@ def test_pictures_are_left_out_whatever_their_bytes():
     "body", [b'{"messages": [{"role": "user", "content": "half a sen', b"\xff\xfe nothing"]
 )
 def test_what_a_codec_cannot_read_is_searched_as_it_stands(body: bytes):
-    (passage,) = asked_texts(Anthropic(), request_of(body, **CLAUDE))
+    (passage,) = asked_texts(anthropic.API, request_of(body, **CLAUDE))
     assert passage == (TextKind.HTTP, body.decode("utf-8", "replace"))
 
 

@@ -15,7 +15,7 @@ from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending
 from rewind.model.usage import Usage
 from rewind.playback.policies import RecordAll
-from rewind.providers.anthropic.read import Anthropic
+from rewind.providers.anthropic.read import AnthropicReader
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
@@ -98,7 +98,7 @@ def test_a_codec_that_fails_costs_no_step_and_is_named(
     def fail(*_: Any) -> Asked:
         raise ZeroDivisionError("no such thing")
 
-    monkeypatch.setattr(Anthropic, broken, fail)
+    monkeypatch.setattr(AnthropicReader, broken, fail)
     recording, junction = recorded(tmp_path, (head(), {"model": "c", "messages": [ASK]}, ANSWER))
     (step,) = recording.steps
     assert step.response is not None and step.response.ending is Ending.COMPLETE

@@ -133,7 +133,7 @@ def same_as_read_whole(portable: Portable, sketched: int | None = None) -> None:
         assert request.body_size == len(body)
         if request.kind is StepKind.LLM_CALL and request.sketch is not None:
             provider = identify(request.head)
-            whole = sketch_of(provider.asked(HttpRequest(head=request.head, body=body)), provider)
+            whole = sketch_of(provider.reader.asked(HttpRequest(head=request.head, body=body)), provider)
             assert request.sketch == str(whole)
             found += 1
     assert sketched is None or found == sketched

@@ -70,7 +70,7 @@ def command(
 
 
 def _print_remarks(found: Conversation) -> None:
-    transcript = found.retold
+    transcript = found.transcript
     if transcript.system is not None:
         err().line(
             Span(f"{transcript.api} takes the system prompt outside the list: --json has it", "yellow")

@@ -15,6 +15,7 @@ from rewind.model.http import Headers
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
+from rewind.providers.catalogue import named
 from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
@@ -200,8 +201,8 @@ def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
 
 
 def _kind(one: OutlineStep) -> str:
-    provider = one.step.request.provider
-    return provider if provider == "mcp" else one.kind.value.removesuffix("_call")
+    api = named(one.step.request.provider)
+    return (api.label if api else "") or one.kind.value.removesuffix("_call")
 
 
 def _tool_row(call: ToolCall) -> list[Cell]:

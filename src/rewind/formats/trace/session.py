@@ -40,7 +40,7 @@ from rewind.model.session import (
     Status,
 )
 from rewind.model.step import Ending, Step, StepRequest, StepResponse
-from rewind.providers.api import Provider
+from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.json_fields import start_of
 from rewind.providers.summary import short
@@ -157,7 +157,7 @@ def _other_runs(lines: TraceRun) -> Iterator[str]:
 class CallSummary:
     """A call, understood as far as lists and comparisons need it."""
 
-    provider: Provider
+    provider: Api
     key: MatchKey
     asked: Asked
     """Of a long call only the last messages."""
@@ -220,7 +220,7 @@ class CallReader:
         if self._read_bytes > self._limits.read_bytes:
             return _unread(call, exchange)
         understood = understand(HttpRequest(head=exchange.head, body=exchange.request.data()))
-        asked = understood.provider.asked(understood.request)
+        asked = understood.provider.reader.asked(understood.request)
         progress.thread = self._threads.call(index, understood.key, asked).thread
         return CallSummary(
             provider=understood.provider,
@@ -255,13 +255,13 @@ class CallReader:
         )
 
     def _read_new(
-        self, progress: _Progress, turns: FirstTurns, form: Form, head: RequestHead, provider: Provider
+        self, progress: _Progress, turns: FirstTurns, form: Form, head: RequestHead, provider: Api
     ) -> None:
         if progress.growing is None or progress.read >= turns.count:
             return
         pieces = b",".join(map(self._bodies.turn, turns.since(progress.read)))
         body = b'{"%s":[%s]}' % (form.turns_at.encode(), pieces)
-        asked = provider.asked(HttpRequest(head=head, body=body))
+        asked = provider.reader.asked(HttpRequest(head=head, body=body))
         messages = asked.messages
         if asked.system and not progress.messages:
             progress.system += asked.system
@@ -271,7 +271,7 @@ class CallReader:
         progress.read = turns.count
         # Gemini's reader joins an answer to the answer right before it, which is read already.
         starts_with_answer = messages[:1] != () and messages[0].role is Role.ASSISTANT
-        joins = provider.name == "gemini" and progress.growing.speaks and starts_with_answer
+        joins = provider.joins_turns and progress.growing.speaks and starts_with_answer
         if asked.tools or joins:
             progress.growing = None
             return
@@ -279,7 +279,7 @@ class CallReader:
         progress.messages = (*progress.messages, *messages)[-2:]
 
     def _settings(
-        self, progress: _Progress, form: Form, head: RequestHead, provider: Provider
+        self, progress: _Progress, form: Form, head: RequestHead, provider: Api
     ) -> _Settings | None:
         """The settings of a request; ``None`` where they bring turns of their own, or are too many to be read."""
         settings = progress.settings
@@ -288,7 +288,7 @@ class CallReader:
             self._settings_bytes += len(opening) + len(closing)
             if self._settings_bytes > self._limits.settings_bytes:
                 return None
-            asked = provider.asked(HttpRequest(head=head, body=opening + closing))
+            asked = provider.reader.asked(HttpRequest(head=head, body=opening + closing))
             asked = replace(asked, system=asked.system + progress.system)
             settings = progress.settings = _Settings(form, asked, sketch_of(asked, provider))
         return None if settings.asked.messages else settings
@@ -323,11 +323,11 @@ def _steps(
         else:
             body = exchange.request.data()
             understood = understand(HttpRequest(head=exchange.head, body=body))
-            asked = understood.provider.asked(understood.request)
+            asked = understood.provider.reader.asked(understood.request)
             summary = CallSummary(provider=understood.provider, key=understood.key, asked=asked)
         response = None
         if (answer := exchange.answer) is not None:
-            answered = summary.provider.answered(
+            answered = summary.provider.reader.answered(
                 HttpRequest(head=exchange.head, body=body),
                 HttpResponse(head=exchange.answer_head, body=answer.data(), chunks=()),
             )

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from rewind.edit.transcript import SHAPES, written
+from rewind.edit.transcript import writer_of
 from rewind.errors import UsageError
 from rewind.formats.trace.apis.base import Asking
 from rewind.formats.trace.conversation import TraceConversation
 from rewind.formats.trace.exchanges import TraceBodies
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.session import TRACE_SCHEME
-from rewind.providers.catalogue import identify
+from rewind.providers.catalogue import SHAPES, identify
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.write import Pen, media_in
+from rewind.providers.shared.losses import LossLog, media_in
 
 
 def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dict[str, Any]], list[str]]:
@@ -22,10 +22,9 @@ def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dic
     form = conversation.api.form(Asking(model=conversation.model, system=conversation.system, tools=[]))
     head = RequestHead(method="POST", scheme=TRACE_SCHEME, host="", port=0, target=form.target, headers=())
     request = HttpRequest(head=head, body=TraceBodies().request(form, conversation.give()).data())
-    asked = identify(head).asked(request)
+    asked = identify(head).reader.asked(request)
     messages = list(asked.messages)
-    pen = Pen()
-    pen.data = media_in([asked_for(request)[0]], messages)
-    system, turns = written(asked.system, tied(messages), api, pen)
-    lost = [f"{what} ({count}×)" if count > 1 else what for what, count in pen.lost.items()]
-    return system, turns, lost
+    losses = LossLog()
+    losses.data = media_in([asked_for(request)[0]], messages)
+    system, turns = writer_of(api).conversation(asked.system, tied(messages), losses)
+    return system, turns, losses.remarks()

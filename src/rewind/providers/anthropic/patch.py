@@ -3,23 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rewind.model.http import RequestHead
 from rewind.model.message import Message
-from rewind.providers.anthropic import write as anthropic
 from rewind.providers.anthropic.read import asked_in
+from rewind.providers.anthropic.write import messages_for
+from rewind.providers.api import Document, FieldPath, NewResult, Patcher
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.patch import (
-    Document,
-    Given,
-    Path,
-    Words,
-    appended,
-    as_object,
-    is_text_of,
-    listed,
-    without,
-)
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.json_fields import at, items_at, text_at, without
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
 
 
 def _made(text: str, old: Any) -> Any:
@@ -28,14 +20,15 @@ def _made(text: str, old: Any) -> Any:
     return {"type": "text", "text": text, **kept}
 
 
-_WORDS = Words(is_text_of("text"), _made)
+_WORDS = TextBlocks(is_text_of("text"), _made)
 _THINKING = ("thinking", "redacted_thinking")
 
 
-class Anthropic:
+class AnthropicPatcher:
     """The system prompt stands beside the messages; results of tools are blocks of the user's."""
 
     name = "anthropic"
+    model_in_body = True
 
     def system(self, document: Document) -> Any:
         return document.get("system") or None
@@ -75,8 +68,8 @@ class Anthropic:
     def results(self, turn: Any) -> list[Any]:
         return [at(block, "content") for block in items_at(turn, "content") if _is_result(block)]
 
-    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
-        waiting = iter(given)
+    def with_results(self, turn: Any, results: Sequence[NewResult | None]) -> Any:
+        waiting = iter(results)
         content = [
             _with_result(block, one) if _is_result(block) and (one := next(waiting, None)) else block
             for block in items_at(turn, "content")
@@ -84,9 +77,9 @@ class Anthropic:
         return {**turn, "content": content}
 
     def written(self, message: Message) -> list[Any]:
-        return list(anthropic.written(tied([message]), Pen()))
+        return list(messages_for(tied([message]), LossLog()))
 
-    def parameter(self, document: Document, path: Path) -> Path:
+    def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return path
 
 
@@ -98,8 +91,15 @@ def _comes_first(block: Any) -> bool:
     return _is_result(block) or text_at(block, "type") in _THINKING
 
 
-def _with_result(block: dict[str, Any], given: Given) -> dict[str, Any]:
+def _with_result(block: dict[str, Any], given: NewResult) -> dict[str, Any]:
     old = block.get("content")
     text: Any = [{"type": "text", "text": given.text}] if isinstance(old, list) and old else given.text
     changed = {**without(block, "is_error"), "content": text if given.raw is None else given.raw}
     return {**changed, "is_error": True} if given.failed else changed
+
+
+_PATCHER = AnthropicPatcher()
+
+
+def patcher_for(_head: RequestHead, _document: Document) -> Patcher:
+    return _PATCHER

@@ -17,9 +17,8 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
-from rewind.model.step import StepKind
 from rewind.providers.api import Volatile
-from rewind.providers.shared.answer_draft import Draft, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for, counted_tokens
 from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at, writable
 from rewind.providers.shared.media import inline, referred
@@ -49,19 +48,16 @@ _HOSTED_CALLS = ("server_tool_use", "mcp_tool_use")
 _READ_FIELDS = ("model", "system", "messages", "tools", "stream", "anthropic_version")
 
 
-class Anthropic:
-    """Answers are one ``message``, or its events in a stream."""
+VOLATILE = (
+    *TOOL_IDS,
+    Volatile("metadata.user_id", "For abuse detection; coding agents put a new session id in it every run."),
+    Volatile("container", "Names a sandbox that an earlier answer opened.", linked=True),
+    Volatile("container.id", "Names a sandbox that an earlier answer opened.", linked=True),
+)
 
-    name = "anthropic"
-    kind = StepKind.LLM_CALL
-    volatile = (
-        *TOOL_IDS,
-        Volatile(
-            "metadata.user_id", "For abuse detection; coding agents put a new session id in it every run."
-        ),
-        Volatile("container", "Names a sandbox that an earlier answer opened.", linked=True),
-        Volatile("container.id", "Names a sandbox that an earlier answer opened.", linked=True),
-    )
+
+class AnthropicReader:
+    """Answers are one ``message``, or its events in a stream."""
 
     def claims(self, head: RequestHead) -> bool:
         path = head.path.rstrip("/")
@@ -83,10 +79,8 @@ class Anthropic:
         return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 
 
-class AnthropicCounting(Anthropic):
+class AnthropicCountingReader(AnthropicReader):
     """``count_tokens``: no model answers, so its number is shown and not added to anybody's usage."""
-
-    kind = StepKind.HTTP_CALL
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and head.path.rstrip("/").endswith("/v1/messages/count_tokens")
@@ -193,9 +187,9 @@ def _media(kind: str, source: Any) -> Part:
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def draft_of(documents: tuple[Any, ...]) -> Draft:
+def draft_of(documents: tuple[Any, ...]) -> AnswerDraft:
     """What an answer comes to. Also read for Bedrock, which carries the same documents in frames of its own."""
-    draft = Draft()
+    draft = AnswerDraft()
     for document in documents:
         match text_at(document, "type"):
             case "message":
@@ -212,7 +206,7 @@ def draft_of(documents: tuple[Any, ...]) -> Draft:
     return draft
 
 
-def _take_message(draft: Draft, message: Any) -> None:
+def _take_message(draft: AnswerDraft, message: Any) -> None:
     draft.named(message)
     draft.stopped(text_at(message, "stop_reason"))
     for place, block in enumerate(items_at(message, "content")):
@@ -222,7 +216,7 @@ def _take_message(draft: Draft, message: Any) -> None:
     draft.tier = text_at(usage, "service_tier") or draft.tier
 
 
-def _take_block(draft: Draft, place: int | None, block: Any) -> None:
+def _take_block(draft: AnswerDraft, place: int | None, block: Any) -> None:
     match kind := text_at(block, "type"):
         case "text":
             draft.say(place, text_at(block, "text"))
@@ -237,7 +231,7 @@ def _take_block(draft: Draft, place: int | None, block: Any) -> None:
                 draft.put(place, part)
 
 
-def _take_delta(draft: Draft, place: int | None, delta: Any) -> None:
+def _take_delta(draft: AnswerDraft, place: int | None, delta: Any) -> None:
     match text_at(delta, "type"):
         case "text_delta":
             draft.say(place, text_at(delta, "text"))

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
 from rewind.providers.anthropic.write import tool_use
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import items_at, text_at
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields
-from rewind.providers.shared.write import Pen, json_text
+from rewind.providers.shared.losses import LossLog, json_text
+from rewind.providers.shared.speak import pieces
 
 
 class AnthropicSpeaker:
@@ -25,26 +27,26 @@ class AnthropicSpeaker:
     def form(self) -> str:
         return f"anthropic {'events' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        text = [{"type": "text", "text": said.text}] if said.text or not said.tools else []
+    def document(self, content: AnswerContent) -> Document:
+        text = [{"type": "text", "text": content.text}] if content.text or not content.tools else []
         return {
-            "id": said.named("msg_"),
+            "id": content.named("msg_"),
             "type": "message",
             "role": "assistant",
             "model": self._model,
-            "content": [*text, *(tool_use(use, Pen()) for use in said.tools)],
-            "stop_reason": "tool_use" if said.tools else "end_turn",
+            "content": [*text, *(tool_use(use, LossLog()) for use in content.tools)],
+            "stop_reason": "tool_use" if content.tools else "end_turn",
             "stop_sequence": None,
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or text_at(document, "type") != "message":
             return whole(document)
         return events(event_documents(document), named=True)
 
 
-def event_documents(message: Fields) -> Iterator[Fields]:
+def event_documents(message: Document) -> Iterator[Document]:
     """A message in events, as they come."""
     usage = message.get("usage") or {"input_tokens": 0, "output_tokens": 0}
     begun = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
@@ -59,7 +61,7 @@ def event_documents(message: Fields) -> Iterator[Fields]:
     yield {"type": "message_stop"}
 
 
-def _in_deltas(block: Any) -> tuple[Any, list[Fields]]:
+def _in_deltas(block: Any) -> tuple[Any, list[Document]]:
     match block:
         case {"type": "text", "text": str(text)}:
             return {**block, "text": ""}, [{"type": "text_delta", "text": one} for one in pieces(text)]
@@ -73,3 +75,8 @@ def _in_deltas(block: Any) -> tuple[Any, list[Fields]]:
             return {**block, "input": {}}, given
         case _:
             return block, []
+
+
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
+    on_vertex = unquote(request.head.path).rstrip("/").endswith(":streamRawPredict")
+    return AnthropicSpeaker(asked.model or "", streamed=asked.streamed or on_vertex)

@@ -4,30 +4,31 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
-from rewind.providers.shared.write import Pen, arguments_object, told_in
+from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
+from rewind.providers.api import Document
+from rewind.providers.shared.answer_draft import json_or_text
+from rewind.providers.shared.json_fields import at, count_at, items_at, objects_in, text_at
+from rewind.providers.shared.losses import LossLog, arguments_object, told_in
 
-Fields = dict[str, Any]
 
-
-def written(messages: Sequence[Message], pen: Pen) -> list[Fields]:
+def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
     """The messages, each tied; one that has nothing to say is left out.
 
     Results that come one after the other are one message: all that a turn asked for must come back at once.
     """
-    turns: list[Fields] = []
+    turns: list[Document] = []
     for role, run in groupby(messages, key=lambda message: message.role):
         each = list(run)
         grouped = [_joined(each)] if role is Role.TOOL else [message.parts for message in each]
         for parts in grouped:
             if role is Role.SYSTEM:
-                pen.say_by_user()
-            if content := _content(parts, pen):
+                losses.written_as_users()
+            if content := _content(parts, losses):
                 turns.append({"role": "assistant" if role is Role.ASSISTANT else "user", "content": content})
     return turns
 
 
-def system(parts: tuple[Part, ...]) -> str | list[Fields] | None:
+def _system(parts: tuple[Part, ...]) -> str | list[Document] | None:
     """The system prompt, which stands beside the messages."""
     texts = [part.text for part in parts if isinstance(part, Text | Refusal)]
     if len(texts) < 2:
@@ -39,8 +40,8 @@ def _joined(messages: Iterable[Message]) -> tuple[Part, ...]:
     return tuple(part for message in messages for part in message.parts)
 
 
-def _content(parts: Iterable[Part], pen: Pen) -> str | list[Fields]:
-    blocks = [block for part in parts if (block := _block(part, pen)) is not None]
+def _content(parts: Iterable[Part], losses: LossLog) -> str | list[Document]:
+    blocks = [block for part in parts if (block := _block(part, losses)) is not None]
     # A user's message must begin with the results.
     blocks.sort(key=lambda block: block["type"] != "tool_result")
     if len(blocks) == 1 and blocks[0]["type"] == "text":
@@ -48,34 +49,34 @@ def _content(parts: Iterable[Part], pen: Pen) -> str | list[Fields]:
     return blocks
 
 
-def _block(part: Part, pen: Pen) -> Fields | None:
+def _block(part: Part, losses: LossLog) -> Document | None:
     match part:
         case Text(text) | Refusal(text):
             return {"type": "text", "text": text}
         case ToolUse(hosted=False):
-            return tool_use(part, pen)
+            return tool_use(part, losses)
         case ToolResult(hosted=False):
             failed = {"is_error": True} if part.failed else {}
-            content = _content(told_in(part), pen)
+            content = _content(told_in(part), losses)
             return {"type": "tool_result", "tool_use_id": part.id, "content": content or "", **failed}
         case Media():
-            return _media(part, pen) or {"type": "text", "text": pen.instead_of(part)}
+            return _media(part, losses) or {"type": "text", "text": losses.instead_of(part)}
         case _:
-            pen.leave_out(part)
+            losses.leave_out(part)
             return None
 
 
-def tool_use(use: ToolUse, pen: Pen) -> Fields:
+def tool_use(use: ToolUse, losses: LossLog) -> Document:
     return {
         "type": "tool_use",
         "id": use.id,
         "name": use.name,
-        "input": arguments_object(use.arguments, pen),
+        "input": arguments_object(use.arguments, losses),
     }
 
 
-def _media(media: Media, pen: Pen) -> Fields | None:
-    data = pen.data_of(media)
+def _media(media: Media, losses: LossLog) -> Document | None:
+    data = losses.data_of(media)
     is_image = media.kind == "image"
     # Anthropic reads pictures and PDFs; other bytes would be refused.
     is_pdf = media.kind in ("document", "file") and media.media_type in ("application/pdf", "")
@@ -88,3 +89,58 @@ def _media(media: Media, pen: Pen) -> Fields | None:
     if media.reference.startswith(("http://", "https://")):
         return {"type": kind, "source": {"type": "url", "url": media.reference}}
     return None
+
+
+def _own_answer(documents: Iterable[Any]) -> list[Document]:
+    """All blocks, put together from their events where they came in a stream."""
+    blocks: dict[int | None, Document] = {}
+    inputs: dict[int | None, str] = {}
+    for document in documents:
+        place = count_at(document, "index")
+        match text_at(document, "type"):
+            case "message":
+                blocks |= dict(enumerate(objects_in(items_at(document, "content"))))
+            case "content_block_start" if isinstance(block := at(document, "content_block"), dict):
+                blocks[place] = dict(block)
+            case "content_block_delta" if place in blocks:
+                if text_at(document, "delta", "type") == "input_json_delta":
+                    inputs[place] = inputs.get(place, "") + text_at(document, "delta", "partial_json")
+                else:
+                    _add(blocks[place], at(document, "delta"))
+    for place, written in inputs.items():
+        given = json_or_text(written) if written else {}
+        blocks[place]["input"] = given if isinstance(given, dict) else {}
+    content = [block for block in blocks.values() if block.get("type") != "text" or block.get("text")]
+    return [{"role": "assistant", "content": content}] if content else []
+
+
+def _add(block: Document, delta: Any) -> None:
+    for kind, field in (
+        ("text_delta", "text"),
+        ("thinking_delta", "thinking"),
+        ("signature_delta", "signature"),
+    ):
+        if text_at(delta, "type") == kind:
+            block[field] = text_at(block, field) + text_at(delta, field)
+    if text_at(delta, "type") == "citations_delta":
+        block["citations"] = [*items_at(block, "citations"), at(delta, "citation")]
+
+
+class AnthropicWriter:
+    """The system prompt stands beside the messages."""
+
+    def conversation(
+        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
+    ) -> tuple[Any, list[Document]]:
+        return _system(system), messages_for(messages, losses)
+
+    def own_system(self, document: Document) -> tuple[Any, list[Document]]:
+        return document.get("system") or None, []
+
+    def own_answer(
+        self, _answered: Answered, documents: Sequence[Any], _losses: LossLog
+    ) -> list[Document] | None:
+        return _own_answer(documents)
+
+
+WRITER = AnthropicWriter()

@@ -17,7 +17,7 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
-from rewind.providers.shared.answer_draft import Draft, Place, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, BlockPlace, UsageTable, parameters_of
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -204,10 +204,10 @@ _READERS: dict[str, Callable[[Any], Part | None]] = {
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def draft_of(documents: Iterable[Any]) -> Draft:
+def draft_of(documents: Iterable[Any]) -> AnswerDraft:
     """What an answer comes to: one document, or the events of a stream, each under its name."""
-    draft = Draft()
-    opened: dict[Place, tuple[dict[str, Any], list[Any]]] = {}
+    draft = AnswerDraft()
+    opened: dict[BlockPlace, tuple[dict[str, Any], list[Any]]] = {}
     for document in documents:
         for number, block in enumerate(items_at(document, "output", "message", "content")):
             _take_block(draft, number, block)
@@ -223,7 +223,7 @@ def draft_of(documents: Iterable[Any]) -> Draft:
     return draft
 
 
-def _take_block(draft: Draft, place: Place, block: Any) -> None:
+def _take_block(draft: AnswerDraft, place: BlockPlace, block: Any) -> None:
     if isinstance(use := at(block, "toolUse"), dict):
         tool = draft.tool(place)
         tool.id, tool.name, tool.hosted = text_at(use, "toolUseId"), text_at(use, "name"), _runs_itself(use)
@@ -232,7 +232,7 @@ def _take_block(draft: Draft, place: Place, block: Any) -> None:
         draft.put(place, _by_the_model(part))
 
 
-def _take_ending(draft: Draft, told: Any) -> None:
+def _take_ending(draft: AnswerDraft, told: Any) -> None:
     draft.stopped(text_at(told, "stopReason"))
     draft.model = text_at(told, "trace", "promptRouter", "invokedModelId").rpartition("/")[2] or draft.model
     tier, latency = text_at(told, "serviceTier", "type"), text_at(told, "performanceConfig", "latency")
@@ -246,7 +246,7 @@ def _take_ending(draft: Draft, told: Any) -> None:
     draft.count({name: first_count(usage, ((name,), (other,))) for name, other in _ALSO_CALLED.items()})
 
 
-def _open(draft: Draft, opened: dict[Place, Any], place: Place, start: Any) -> None:
+def _open(draft: AnswerDraft, opened: dict[BlockPlace, Any], place: BlockPlace, start: Any) -> None:
     """A result or a picture in a stream is put together from its pieces once they are all there."""
     if isinstance(at(start, "toolUse"), dict):
         # A tool without arguments gets no piece of them.
@@ -256,7 +256,7 @@ def _open(draft: Draft, opened: dict[Place, Any], place: Place, start: Any) -> N
         draft.put(place, Other(writable(next(iter(start))), start))
 
 
-def _take_delta(draft: Draft, opened: dict[Place, Any], place: Place, delta: Any) -> None:
+def _take_delta(draft: AnswerDraft, opened: dict[BlockPlace, Any], place: BlockPlace, delta: Any) -> None:
     draft.say(place, text_at(delta, "text"))
     if isinstance(thought := at(delta, "reasoningContent"), dict):
         sealed = at(thought, "redactedContent") is not None

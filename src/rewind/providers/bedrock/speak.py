@@ -3,20 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from rewind.errors import CannotEdit
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
 from rewind.providers.anthropic.speak import AnthropicSpeaker
 from rewind.providers.anthropic.speak import event_documents as anthropic_events
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.cohere.speak import OlderCohereSpeaker, older_documents
 from rewind.providers.openai_chat.speak import ChatSpeaker, chunk_documents
+from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import named_frames, whole, wrapped_frames
 from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields, Speaker
-from rewind.providers.shared.write import Pen, arguments_object, json_text
+from rewind.providers.shared.losses import LossLog, arguments_object, json_text
+from rewind.providers.shared.speak import pieces
 
-_NO_USAGE: Fields = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+_NO_USAGE: Document = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
 
 
 class ConverseSpeaker:
@@ -32,33 +35,33 @@ class ConverseSpeaker:
     def form(self) -> str:
         return f"bedrock {'invoke nova' if self._invoked else 'converse'}{' frames' * self._streamed}"
 
-    def document(self, said: Said) -> Fields:
-        text = [{"text": said.text}] if said.text or not said.tools else []
+    def document(self, content: AnswerContent) -> Document:
+        text = [{"text": content.text}] if content.text or not content.tools else []
         calls = [
             {
                 "toolUse": {
                     "toolUseId": use.id,
                     "name": use.name,
-                    "input": arguments_object(use.arguments, Pen()),
+                    "input": arguments_object(use.arguments, LossLog()),
                 }
             }
-            for use in said.tools
+            for use in content.tools
         ]
         return {
             "output": {"message": {"role": "assistant", "content": [*text, *calls]}},
-            "stopReason": "tool_use" if said.tools else "end_turn",
+            "stopReason": "tool_use" if content.tools else "end_turn",
             "usage": _NO_USAGE,
             "metrics": {"latencyMs": 0},
         }
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or at(document, "output", "message") is None:
             return whole(document)
         framed = wrapped_frames if self._invoked else named_frames
         return framed(_event_documents(document))
 
 
-def _event_documents(document: Fields) -> Iterator[Fields]:
+def _event_documents(document: Document) -> Iterator[Document]:
     yield {"messageStart": {"role": "assistant"}}
     for index, block in enumerate(items_at(document, "output", "message", "content")):
         place = {"contentBlockIndex": index}
@@ -85,7 +88,7 @@ class InvokedSpeaker:
     def __init__(
         self,
         maker: Speaker,
-        in_pieces: Callable[[Fields], Iterable[Fields]],
+        in_pieces: Callable[[Document], Iterable[Document]],
         *,
         name: str,
         told_in: str,
@@ -102,10 +105,10 @@ class InvokedSpeaker:
     def form(self) -> str:
         return f"bedrock invoke {self._name}{' frames' * self._streamed}"
 
-    def document(self, said: Said) -> Fields:
-        return self._maker.document(said)
+    def document(self, content: AnswerContent) -> Document:
+        return self._maker.document(content)
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed:
             return whole(document)
         return wrapped_frames(self._in_pieces(document) if self._told_in in document else [document])
@@ -117,10 +120,10 @@ class _Texts:
 
     names: tuple[str, ...]
     """Of which one is in the name of the model."""
-    made: Callable[[str, str | None], Fields]
+    made: Callable[[str, str | None], Document]
     """From a text, or a piece of one, and why it ended."""
     stop: str
-    piece: Callable[[str, str | None], Fields] | None = None
+    piece: Callable[[str, str | None], Document] | None = None
     """The same in a stream, where that looks otherwise."""
 
 
@@ -176,13 +179,13 @@ class _TextSpeaker:
         self._streamed = streamed
         self.form = f"bedrock invoke {maker.names[0]}{' frames' * streamed}"
 
-    def document(self, said: Said) -> Fields:
-        if said.tools:
+    def document(self, content: AnswerContent) -> Document:
+        if content.tools:
             raise CannotEdit("This model is given a prompt, and calls no tools.")
         made = self._maker.piece if self._streamed and self._maker.piece else self._maker.made
-        return made(said.text, self._maker.stop)
+        return made(content.text, self._maker.stop)
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         return wrapped_frames([document]) if self._streamed else whole(document)
 
 
@@ -196,19 +199,21 @@ class _UnknownMaker:
         self._streamed = streamed
         self.form = f"bedrock invoke{' frames' * streamed}"
 
-    def document(self, said: Said) -> Fields:
+    def document(self, content: AnswerContent) -> Document:
         raise CannotEdit(
             f"Rewind does not know the shape of an answer of {self._model}.",
             hint='give the answer whole: response={"…": …}',
         )
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         return wrapped_frames([document]) if self._streamed else whole(document)
 
 
-def speaker_of(document: Any, model: str, *, invoked: bool, streamed: bool) -> Speaker:
-    """Who answers a request of Bedrock, by the shape in which it was asked."""
-    if not invoked:
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
+    """By the shape in which the request was asked."""
+    document, _ = asked_for(request)
+    model, streamed = asked.model or "", asked.streamed
+    if not unquote(request.head.path).rstrip("/").endswith(("/invoke", "/invoke-with-response-stream")):
         return ConverseSpeaker(streamed=streamed)
     if at(document, "anthropic_version") is not None:
         claude = AnthropicSpeaker(model, streamed=False)

@@ -15,12 +15,10 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
-from rewind.model.step import StepKind
 from rewind.providers.api import Volatile
-from rewind.providers.openai_chat.messages import apart, conversation, take_message, tools_in
-from rewind.providers.openai_chat.parts import parts_of
-from rewind.providers.shared.answer_draft import Draft, Path, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.chat_messages import apart, conversation, parts_of, take_message, tools_in
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -31,7 +29,7 @@ from rewind.providers.shared.json_fields import (
     words_at,
 )
 
-_TOLD: dict[str, tuple[Path, ...]] = {
+_TOLD: dict[str, tuple[UsagePath, ...]] = {
     # `tokens` has those of Cohere's own template, too, which nobody pays for. `cached_tokens` are among these and
     # not among the billed ones, so they are no part of the input that is told here.
     "input": (("billed_units", "input_tokens"), ("tokens", "input_tokens")),
@@ -44,15 +42,14 @@ _READ_FIELDS = ("model", "messages", "tools", "stream")
 _READ_FIELDS_V1 = (*_READ_FIELDS, "preamble", "chat_history", "message", "tool_results")
 
 
-class Cohere:
-    """Answers are one object, or typed events whose deltas look like messages."""
+VOLATILE = (
+    Volatile("messages[*].tool_calls[*].id", "Names a tool call; drawn at random.", linked=True),
+    Volatile("messages[*].tool_call_id", "Refers to a tool call.", linked=True),
+)
 
-    name = "cohere"
-    kind = StepKind.LLM_CALL
-    volatile = (
-        Volatile("messages[*].tool_calls[*].id", "Names a tool call; drawn at random.", linked=True),
-        Volatile("messages[*].tool_call_id", "Refers to a tool call.", linked=True),
-    )
+
+class CohereReader:
+    """Answers are one object, or typed events whose deltas look like messages."""
 
     def claims(self, head: RequestHead) -> bool:
         # Many a server has a path like these, so the vendor must show: in the host, a gateway's path, or its SDK.
@@ -78,7 +75,7 @@ class Cohere:
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        draft = Draft()
+        draft = AnswerDraft()
         if any(at(document, "event_type") is not None for document in answer.documents):
             _take_older_stream(draft, answer.documents)
         else:
@@ -157,7 +154,7 @@ def _piece(document: Any) -> Any:
     return piece
 
 
-def _take_state(draft: Draft, document: Any) -> None:
+def _take_state(draft: AnswerDraft, document: Any) -> None:
     draft.named(document, id_at="response_id")
     draft.named(document)
     draft.stopped(text_at(document, "finish_reason") or text_at(document, "delta", "finish_reason"))
@@ -171,7 +168,7 @@ def _failure(documents: Sequence[Any]) -> str | None:
     return next((start_of(message, 500) for message in told if message), None)
 
 
-def _take_older_stream(draft: Draft, documents: Sequence[Any]) -> None:
+def _take_older_stream(draft: AnswerDraft, documents: Sequence[Any]) -> None:
     """The last event repeats the whole answer; a stream that was cut is told by its pieces."""
     whole = next((whole for one in documents if isinstance(whole := at(one, "response"), dict)), None)
     if whole is not None:

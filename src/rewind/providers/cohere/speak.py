@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.openai_chat.write import call
+from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, lines, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields
-from rewind.providers.shared.write import Pen, arguments_object
+from rewind.providers.shared.losses import LossLog, arguments_object
+from rewind.providers.shared.speak import pieces
 
-_NO_USAGE: Fields = {
+_NO_USAGE: Document = {
     "billed_units": {"input_tokens": 0, "output_tokens": 0},
     "tokens": {"input_tokens": 0, "output_tokens": 0},
 }
@@ -29,22 +31,22 @@ class CohereSpeaker:
     def form(self) -> str:
         return f"cohere {'events' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        message: Fields = {"role": "assistant"}
-        if said.text or not said.tools:
-            message["content"] = [{"type": "text", "text": said.text}]
-        if said.tools:
-            message["tool_calls"] = [call(use) for use in said.tools]
-        stop = "TOOL_CALL" if said.tools else "COMPLETE"
-        return {"id": said.named(""), "message": message, "finish_reason": stop, "usage": _NO_USAGE}
+    def document(self, content: AnswerContent) -> Document:
+        message: Document = {"role": "assistant"}
+        if content.text or not content.tools:
+            message["content"] = [{"type": "text", "text": content.text}]
+        if content.tools:
+            message["tool_calls"] = [call(use) for use in content.tools]
+        stop = "TOOL_CALL" if content.tools else "COMPLETE"
+        return {"id": content.named(""), "message": message, "finish_reason": stop, "usage": _NO_USAGE}
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or not isinstance(document.get("message"), dict):
             return whole(document)
         return events(_event_documents(document), named=True)
 
 
-def _event_documents(document: Fields) -> Iterator[Fields]:
+def _event_documents(document: Document) -> Iterator[Document]:
     name = text_at(document, "id")
     empty = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
     yield {"type": "message-start", "id": name, "delta": {"message": empty}}
@@ -65,7 +67,7 @@ def _event_documents(document: Fields) -> Iterator[Fields]:
     yield {"type": "message-end", "id": name, "delta": told}
 
 
-def _event(kind: str, index: int, **message: Any) -> Fields:
+def _event(kind: str, index: int, **message: Any) -> Document:
     return {"type": kind, "index": index, "delta": {"message": message}}
 
 
@@ -81,29 +83,31 @@ class OlderCohereSpeaker:
     def form(self) -> str:
         return f"cohere-v1 {'lines' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        return older_document(said)
+    def document(self, content: AnswerContent) -> Document:
+        return older_document(content)
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or "text" not in document:
             return whole(document)
         return lines(older_documents(document), media="application/stream+json")
 
 
-def older_document(said: Said) -> Fields:
+def older_document(content: AnswerContent) -> Document:
     """An answer in the older form. Command R on Bedrock has it too."""
-    calls = [{"name": use.name, "parameters": arguments_object(use.arguments, Pen())} for use in said.tools]
+    calls = [
+        {"name": use.name, "parameters": arguments_object(use.arguments, LossLog())} for use in content.tools
+    ]
     return {
-        "response_id": said.named(""),
-        "generation_id": said.named("g"),
-        "text": said.text,
+        "response_id": content.named(""),
+        "generation_id": content.named("g"),
+        "text": content.text,
         "finish_reason": "COMPLETE",
         **({"tool_calls": calls} if calls else {}),
         "meta": _NO_USAGE,
     }
 
 
-def older_documents(document: Fields) -> Iterator[Fields]:
+def older_documents(document: Document) -> Iterator[Document]:
     """The same in events."""
     name, text = text_at(document, "generation_id"), text_at(document, "text")
     yield {"event_type": "stream-start", "generation_id": name, "is_finished": False}
@@ -122,3 +126,9 @@ def older_documents(document: Fields) -> Iterator[Fields]:
         "response": document,
         "is_finished": True,
     }
+
+
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
+    document, _ = asked_for(request)
+    older = at(document, "messages") is None
+    return OlderCohereSpeaker(streamed=asked.streamed) if older else CohereSpeaker(streamed=asked.streamed)

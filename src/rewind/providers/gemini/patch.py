@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewind.errors import CannotEdit
+from rewind.model.http import RequestHead
 from rewind.model.message import Message
-from rewind.providers.gemini import write as gemini
+from rewind.providers.api import Document, FieldPath, NewResult, Patcher
 from rewind.providers.gemini.parts import field, is_thought, turns_of
 from rewind.providers.gemini.parts import listed as listed_or_alone
+from rewind.providers.gemini.write import contents_for
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.json_fields import at
-from rewind.providers.shared.patch import Document, Given, Path, Words, appended, as_object, without
-from rewind.providers.shared.settings import Settings, snake
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.json_fields import at, without
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.patch import ParameterPlaces, TextBlocks, appended, as_object, snake
 
-_SETTINGS = Settings(
+_SETTINGS = ParameterPlaces(
     inside="generationConfig",
     beside=frozenset(
         {
@@ -32,13 +33,14 @@ def _is_words(block: Any) -> bool:
     return isinstance(block, dict) and isinstance(block.get("text"), str) and not is_thought(block)
 
 
-_WORDS = Words(_is_words, lambda text, _old: {"text": text})
+_WORDS = TextBlocks(_is_words, lambda text, _old: {"text": text})
 
 
-class Gemini:
+class GeminiPatcher:
     """Google takes every name in two spellings, and a single thing without the list around it."""
 
     name = "gemini"
+    model_in_body = False
 
     def system(self, document: Document) -> Any:
         return field(_inner(document), "systemInstruction") or None
@@ -85,8 +87,8 @@ class Gemini:
         found = (field(block, "functionResponse") for block in _blocks(turn))
         return [at(result, "response") for result in found if isinstance(result, dict)]
 
-    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
-        waiting = iter(given)
+    def with_results(self, turn: Any, results: Sequence[NewResult | None]) -> Any:
+        waiting = iter(results)
         blocks = [
             _with_result(block, one)
             if isinstance(field(block, "functionResponse"), dict) and (one := next(waiting, None))
@@ -96,9 +98,9 @@ class Gemini:
         return {**turn, "parts": blocks}
 
     def written(self, message: Message) -> list[Any]:
-        return list(gemini.written(tied([message]), Pen()))
+        return list(contents_for(tied([message]), LossLog()))
 
-    def parameter(self, document: Document, path: Path) -> Path:
+    def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         wrapped = isinstance(document.get("request"), dict)
         placed = _SETTINGS.place(_inner(document), path)
         return ("request", *placed) if wrapped and path[0] != "request" else placed
@@ -125,7 +127,7 @@ def _blocks(content: Any) -> list[Any]:
     ]
 
 
-def _with_result(block: dict[str, Any], given: Given) -> dict[str, Any]:
+def _with_result(block: dict[str, Any], given: NewResult) -> dict[str, Any]:
     name = _named(block, "functionResponse")
     result = block[name]
     old = at(result, "response")
@@ -135,7 +137,7 @@ def _with_result(block: dict[str, Any], given: Given) -> dict[str, Any]:
     return {**block, name: {**without(result, "parts"), "response": response}}
 
 
-def _response(old: Any, given: Given) -> Any:
+def _response(old: Any, given: NewResult) -> Any:
     """An object as it is; anything else under the name that the old one had."""
     try:
         value = json.loads(given.text)
@@ -146,3 +148,10 @@ def _response(old: Any, given: Given) -> Any:
     wrapper = next((name for name in _WRAPPERS if isinstance(old, dict) and set(old) == {name}), "result")
     as_value = isinstance(old, dict) and wrapper in old and not isinstance(old[wrapper], str)
     return {"error" if given.failed else wrapper: value if as_value else given.text}
+
+
+_PATCHER = GeminiPatcher()
+
+
+def patcher_for(_head: RequestHead, _document: Document) -> Patcher:
+    return _PATCHER

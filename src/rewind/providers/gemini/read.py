@@ -6,9 +6,10 @@ from urllib.parse import unquote
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Vectors
-from rewind.model.step import StepKind
 from rewind.providers.api import Volatile
 from rewind.providers.gemini.parts import (
+    USAGE,
+    by_modality,
     field,
     is_thought,
     listed,
@@ -18,11 +19,16 @@ from rewind.providers.gemini.parts import (
     turns_of,
     words,
 )
-from rewind.providers.gemini.usage import USAGE, by_modality
-from rewind.providers.shared.answer_draft import Draft, Place, inner, parameters_of
+from rewind.providers.shared.answer_draft import (
+    AnswerDraft,
+    BlockPlace,
+    JsonPath,
+    PartialJson,
+    inner,
+    parameters_of,
+)
 from rewind.providers.shared.answer_stream import answer_of, asked_for, counted_tokens
 from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, total, words_at, writable
-from rewind.providers.shared.pieces import Path, Pieces
 
 _MODEL = re.compile(r"/models/([^/:]+):")
 _EMBEDDING_ON_VERTEX = re.compile(r"/publishers/google/models/[^/:]*embedding[^/:]*:predict$")
@@ -46,20 +52,20 @@ _VALUES = (("values",), ("embeddings", "values"), ("textEmbedding",), ("imageEmb
 _STEPS = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]|\['([^']*)'\]")
 
 
-class Gemini:
+VOLATILE = (
+    *(
+        Volatile(path, "Ties a tool's result to its call; frameworks draw it at random.", linked=True)
+        for path in _PARTS
+    ),
+    Volatile("user_prompt_id", "Code Assist: drawn anew for each prompt."),
+    Volatile("request.session_id", "Code Assist: drawn anew for each session."),
+)
+
+
+class GeminiReader:
     """Answers are one object, a JSON list of them, or events: all of the same shape."""
 
-    name = "gemini"
-    kind = StepKind.LLM_CALL
     verbs: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
-    volatile = (
-        *(
-            Volatile(path, "Ties a tool's result to its call; frameworks draw it at random.", linked=True)
-            for path in _PARTS
-        ),
-        Volatile("user_prompt_id", "Code Assist: drawn anew for each prompt."),
-        Volatile("request.session_id", "Code Assist: drawn anew for each session."),
-    )
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and unquote(head.path).endswith(self.verbs)
@@ -91,7 +97,7 @@ class Gemini:
         return {"error": {"code": 400, "message": message, "status": "FAILED_PRECONDITION"}}
 
 
-class GeminiEmbeddings(Gemini):
+class GeminiEmbeddingsReader(GeminiReader):
     """``:embedContent`` and ``:batchEmbedContents``, whose answers seldom tell tokens; on Vertex AI ``:predict``."""
 
     verbs = (":embedContent", ":batchEmbedContents")
@@ -122,7 +128,7 @@ class GeminiEmbeddings(Gemini):
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        draft = Draft()
+        draft = AnswerDraft()
         for document in answer.documents:
             predicted = items_at(document, "predictions")
             rows = predicted or items_at(document, "embeddings") or [at(document, "embedding")]
@@ -135,10 +141,9 @@ class GeminiEmbeddings(Gemini):
         return draft.answered(response, answer, USAGE)
 
 
-class GeminiCounting(Gemini):
+class GeminiCountingReader(GeminiReader):
     """``:countTokens``: no model answers, so its number is shown and not added to anybody's usage."""
 
-    kind = StepKind.HTTP_CALL
     verbs = (":countTokens",)
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
@@ -152,12 +157,12 @@ def _model(request: HttpRequest, document: Any) -> str | None:
 
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────
 
-_Calls = dict[tuple[int, Place], Pieces]
+_Calls = dict[tuple[int, BlockPlace], PartialJson]
 """Function calls whose arguments come in pieces, by choice and place."""
 
 
-def _draft_of(documents: tuple[Any, ...]) -> Draft:
-    draft = Draft()
+def _draft_of(documents: tuple[Any, ...]) -> AnswerDraft:
+    draft = AnswerDraft()
     calls: _Calls = {}
     for document in documents:
         _take(draft, calls, inner(document, "response"))
@@ -166,7 +171,7 @@ def _draft_of(documents: tuple[Any, ...]) -> Draft:
     return draft
 
 
-def _take(draft: Draft, calls: _Calls, document: Any) -> None:
+def _take(draft: AnswerDraft, calls: _Calls, document: Any) -> None:
     draft.named(document, id_at="responseId", model_at="modelVersion")
     for place, candidate in enumerate(items_at(document, "candidates")):
         told = count_at(candidate, "index")
@@ -185,7 +190,7 @@ def _take(draft: Draft, calls: _Calls, document: Any) -> None:
         draft.stopped(draft.note)
 
 
-def _take_part(draft: Draft, calls: _Calls, choice: int, part: Any) -> None:
+def _take_part(draft: AnswerDraft, calls: _Calls, choice: int, part: Any) -> None:
     text = text_at(part, "text")
     call = field(part, "functionCall")
     if text and is_thought(part):
@@ -198,7 +203,7 @@ def _take_part(draft: Draft, calls: _Calls, choice: int, part: Any) -> None:
         draft.put(("part", draft.free(choice=choice)), read, choice=choice)
 
 
-def _place(draft: Draft, kind: str, choice: int) -> Place:
+def _place(draft: AnswerDraft, kind: str, choice: int) -> BlockPlace:
     """Texts, and thoughts, that follow one another are one."""
     last = draft.last(choice=choice)
     going_on = isinstance(last, tuple) and last[0] == kind
@@ -209,16 +214,16 @@ def _comes_in_pieces(call: Any) -> bool:
     return field(call, "willContinue") is True or field(call, "partialArgs") is not None
 
 
-def _take_pieces(draft: Draft, calls: _Calls, choice: int, call: Any) -> None:
+def _take_pieces(draft: AnswerDraft, calls: _Calls, choice: int, call: Any) -> None:
     """Vertex AI streams arguments by JSON path; only the first piece of a call names the function."""
     last = draft.last(choice=choice)
     new = text_at(call, "name") or (choice, last) not in calls
     place = ("part", draft.free(choice=choice)) if new else last
     tool = draft.tool(place, choice=choice)
     tool.id, tool.name = text_at(call, "id") or tool.id, text_at(call, "name") or tool.name
-    pieces = calls.setdefault((choice, place), Pieces())
+    pieces = calls.setdefault((choice, place), PartialJson())
     for partial in listed(field(call, "partialArgs")):
-        path: Path = tuple(
+        path: JsonPath = tuple(
             int(index) if index else name or quoted
             for name, index, quoted in _STEPS.findall(words(partial, "jsonPath"))
         )

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.gemini.write import function_call
+from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, growing_list, whole
-from rewind.providers.shared.json_fields import at, items_at
-from rewind.providers.shared.patch import without
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.json_fields import at, items_at, without
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.speak import pieces
 
-_NO_USAGE: Fields = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
+_NO_USAGE: Document = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
 
 
 class GeminiSpeaker:
@@ -31,19 +32,19 @@ class GeminiSpeaker:
         how = ("events" if self._as_events else "list") if self._streamed else "whole"
         return f"gemini {how}{' wrapped' * self._wrapped}"
 
-    def document(self, said: Said) -> Fields:
-        text = [{"text": said.text}] if said.text or not said.tools else []
-        parts = [*text, *(function_call(use, Pen()) for use in said.tools)]
+    def document(self, content: AnswerContent) -> Document:
+        text = [{"text": content.text}] if content.text or not content.tools else []
+        parts = [*text, *(function_call(use, LossLog()) for use in content.tools)]
         candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
         answer = {
             "candidates": [candidate],
             "usageMetadata": _NO_USAGE,
             "modelVersion": self._model,
-            "responseId": said.named(""),
+            "responseId": content.named(""),
         }
         return {"response": answer} if self._wrapped else answer
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         inner = document.get("response")
         answer = inner if self._wrapped and isinstance(inner, dict) else document
         if not self._streamed:
@@ -52,7 +53,7 @@ class GeminiSpeaker:
         return events(sent, newline=b"\r\n") if self._as_events else growing_list(sent)
 
 
-def _in_pieces(answer: Fields) -> list[Fields]:
+def _in_pieces(answer: Document) -> list[Document]:
     """The first candidate part by part, its texts in pieces; what ends an answer comes with the last."""
     first = at(answer, "candidates", 0)
     parts = items_at(first, "content", "parts")
@@ -74,3 +75,13 @@ def _part_pieces(part: Any) -> list[Any]:
             return [{**more, "text": one} for one in pieces(text)]
         case _:
             return [part]
+
+
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
+    document, _ = asked_for(request)
+    return GeminiSpeaker(
+        asked.model or "",
+        streamed=asked.streamed,
+        as_events=("alt", "sse") in request.head.query_pairs,
+        wrapped=isinstance(at(document, "request"), dict),
+    )

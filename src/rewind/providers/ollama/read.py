@@ -4,12 +4,9 @@ from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message
-from rewind.model.step import StepKind
-from rewind.providers.openai_chat.messages import conversation, message_of, take_message, tools_in
-from rewind.providers.openai_chat.parts import parts_of
-from rewind.providers.openai_chat.read import TOOL_CALL_IDS
-from rewind.providers.shared.answer_draft import Draft, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.chat_messages import conversation, message_of, parts_of, take_message, tools_in
 from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
 
 USAGE = UsageTable(
@@ -21,12 +18,8 @@ USAGE = UsageTable(
 _READ_FIELDS = ("model", "messages", "system", "prompt", "images", "tools", "stream")
 
 
-class Ollama:
+class OllamaReader:
     """Every line is a piece; the last one has the counts."""
-
-    name = "ollama"
-    kind = StepKind.LLM_CALL
-    volatile = TOOL_CALL_IDS
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and head.path.rstrip("/").endswith(("/api/chat", "/api/generate"))
@@ -47,7 +40,7 @@ class Ollama:
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
-        draft = Draft()
+        draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document)
             if at(document, "done") is True:

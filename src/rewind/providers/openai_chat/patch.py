@@ -4,16 +4,24 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
+from rewind.model.http import RequestHead
 from rewind.model.message import Message
-from rewind.providers.openai_chat import write as openai_chat
-from rewind.providers.openai_chat.messages import message_of
+from rewind.providers.api import Document, FieldPath, NewResult, Patcher
+from rewind.providers.openai_chat.write import messages_for
 from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.chat_messages import message_of
 from rewind.providers.shared.json_fields import at, text_at
-from rewind.providers.shared.patch import Document, Given, Path, Words, as_object, is_text_of, listed
-from rewind.providers.shared.settings import Settings
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.patch import (
+    FieldPatcher,
+    ParameterPlaces,
+    TextBlocks,
+    as_object,
+    is_text_of,
+    listed,
+)
 
-Writer = Callable[[Sequence[Message], Pen], list[dict[str, Any]]]
+WriteMessages = Callable[[Sequence[Message], LossLog], list[dict[str, Any]]]
 
 
 def _made(text: str, old: Any) -> Any:
@@ -22,18 +30,20 @@ def _made(text: str, old: Any) -> Any:
     return {"type": "text", "text": text, **kept}
 
 
-_WORDS = Words(is_text_of("text"), _made)
+_WORDS = TextBlocks(is_text_of("text"), _made)
 
 
-class Chat:
+class ChatPatcher:
     """The system prompt is the messages that stand first."""
 
+    model_in_body = True
+
     def __init__(
-        self, name: str, *, write: Writer = openai_chat.written, settings: Settings | None = None
+        self, name: str, *, write: WriteMessages = messages_for, settings: ParameterPlaces | None = None
     ) -> None:
         self.name = name
         self._write = write
-        self._settings = settings or Settings()
+        self._settings = settings or ParameterPlaces()
 
     def system(self, document: Document) -> Any:
         return self._leading(document) or None
@@ -76,8 +86,8 @@ class Chat:
     def results(self, turn: Any) -> list[Any]:
         return [at(turn, "content")] if text_at(turn, "role") in ("tool", "function") else []
 
-    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
-        for one in given:
+    def with_results(self, turn: Any, results: Sequence[NewResult | None]) -> Any:
+        for one in results:
             if one is not None:
                 old = as_object(turn).get("content")
                 as_list = isinstance(old, list) and any(map(_WORDS.are, old))
@@ -86,9 +96,9 @@ class Chat:
         return turn
 
     def written(self, message: Message) -> list[Any]:
-        return list(self._write(tied([message]), Pen()))
+        return list(self._write(tied([message]), LossLog()))
 
-    def parameter(self, document: Document, path: Path) -> Path:
+    def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return self._settings.place(document, path)
 
     def _leading(self, document: Document) -> list[dict[str, Any]]:
@@ -97,3 +107,11 @@ class Chat:
 
 def _is_system(turn: Any) -> bool:
     return text_at(turn, "role") in ("system", "developer")
+
+
+_CHAT = ChatPatcher("openai-chat")
+_COMPLETIONS = FieldPatcher("completions", api="The completions API", prompt="prompt", model_in_body=True)
+
+
+def patcher_for(_head: RequestHead, document: Document) -> Patcher:
+    return _COMPLETIONS if "prompt" in document and "messages" not in document else _CHAT

@@ -5,11 +5,10 @@ from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked
-from rewind.model.step import StepKind
 from rewind.providers.api import Volatile
-from rewind.providers.openai_chat.messages import conversation, given, take_message, tools_in
-from rewind.providers.shared.answer_draft import Draft, Path, UsageTable, parameters_of
+from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.chat_messages import conversation, given, take_message, tools_in
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -36,7 +35,7 @@ NOISE = (
 
 _READ = "prompt_tokens_details"
 _WRITTEN = "completion_tokens_details"
-_TOLD: dict[str, tuple[Path, ...]] = {
+_TOLD: dict[str, tuple[UsagePath, ...]] = {
     # Cached tokens are among the prompt's, reasoning among the completion's.
     "input": (("prompt_tokens",),),
     "output": (("completion_tokens",),),
@@ -92,16 +91,15 @@ def deployed(head: RequestHead) -> str:
     return head.path.partition("/deployments/")[2].partition("/")[0]
 
 
-class OpenAIChat:
-    """Also the legacy completions, whose choices carry ``text`` instead of a message."""
+VOLATILE = (
+    *TOOL_CALL_IDS,
+    Volatile("messages[*].id", "Some frameworks send their own id of a message along.", linked=True),
+    *NOISE,
+)
 
-    name = "openai-chat"
-    kind = StepKind.LLM_CALL
-    volatile = (
-        *TOOL_CALL_IDS,
-        Volatile("messages[*].id", "Some frameworks send their own id of a message along.", linked=True),
-        *NOISE,
-    )
+
+class OpenAIChatReader:
+    """Also the legacy completions, whose choices carry ``text`` instead of a message."""
 
     def claims(self, head: RequestHead) -> bool:
         return head.method == "POST" and head.path.rstrip("/").endswith("/completions")
@@ -122,7 +120,7 @@ class OpenAIChat:
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
         answer = answer_of(response)
         # The first choice is the answer, also where a stream begins with another or it says nothing.
-        draft = Draft(choices={0: {}})
+        draft = AnswerDraft(choices={0: {}})
         choices: dict[int, list[Any]] = {}
         for document in answer.documents:
             draft.named(document)
@@ -171,7 +169,7 @@ def _failure(choices: Iterable[Any]) -> str | None:
     return next((start_of(message, 500) for message in told if message), None)
 
 
-def count_usage(draft: Draft, usage: Any) -> None:
+def count_usage(draft: AnswerDraft, usage: Any) -> None:
     """A ``usage`` object, for :data:`USAGE`."""
     if not isinstance(usage, dict):
         return

@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewind.errors import CannotEdit
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.openai_chat.write import call
+from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, whole
-from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.patch import without
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields
-from rewind.providers.shared.write import arguments_text
+from rewind.providers.shared.json_fields import at, items_at, text_at, without
+from rewind.providers.shared.losses import arguments_text
+from rewind.providers.shared.speak import pieces
 
-NO_USAGE: Fields = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+NO_USAGE: Document = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
 class ChatSpeaker:
@@ -32,19 +33,22 @@ class ChatSpeaker:
     def form(self) -> str:
         return f"openai-chat {'events' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        message: Fields = {"role": "assistant", "content": said.text if said.text or not said.tools else None}
+    def document(self, content: AnswerContent) -> Document:
+        message: Document = {
+            "role": "assistant",
+            "content": content.text if content.text or not content.tools else None,
+        }
         stop = "stop"
-        if said.tools and self._functions:
-            use, *others = said.tools
+        if content.tools and self._functions:
+            use, *others = content.tools
             if others:
                 raise CannotEdit("The request offers functions, of which an answer can call only one.")
             stop = "function_call"
             message[stop] = {"name": use.name, "arguments": arguments_text(use.arguments)}
-        elif said.tools:
-            stop, message["tool_calls"] = "tool_calls", [call(use) for use in said.tools]
+        elif content.tools:
+            stop, message["tool_calls"] = "tool_calls", [call(use) for use in content.tools]
         return {
-            "id": said.named("chatcmpl-"),
+            "id": content.named("chatcmpl-"),
             "object": "chat.completion",
             "created": 0,
             "model": self._model,
@@ -52,13 +56,13 @@ class ChatSpeaker:
             "usage": NO_USAGE,
         }
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or not isinstance(document.get("choices"), list):
             return whole(document)
         return events(chunk_documents(document, with_usage=self._with_usage), end="[DONE]")
 
 
-def chunk_documents(completion: Fields, *, with_usage: bool) -> Iterator[Fields]:
+def chunk_documents(completion: Document, *, with_usage: bool) -> Iterator[Document]:
     """A completion in chunks, as they come."""
     about = {**without(completion, "choices", "usage"), "object": "chat.completion.chunk"}
     for place, choice in enumerate(items_at(completion, "choices")):
@@ -73,7 +77,7 @@ def chunk_documents(completion: Fields, *, with_usage: bool) -> Iterator[Fields]
         yield {**about, "choices": [], "usage": completion.get("usage") or NO_USAGE}
 
 
-def _deltas(message: Any) -> Iterator[Fields]:
+def _deltas(message: Any) -> Iterator[Document]:
     fields = message if isinstance(message, dict) else {}
     content = fields.get("content")
     spoken = isinstance(content, str)
@@ -89,14 +93,14 @@ def _deltas(message: Any) -> Iterator[Fields]:
         yield from ({"function_call": piece} for piece in _function_pieces(function, "arguments"))
 
 
-def _call_pieces(one: Any) -> Iterator[Fields]:
+def _call_pieces(one: Any) -> Iterator[Document]:
     kind = "custom" if at(one, "custom") is not None else "function"
     first, *others = _function_pieces(at(one, kind), "input" if kind == "custom" else "arguments")
     yield {**(one if isinstance(one, dict) else {}), kind: first}
     yield from ({kind: piece} for piece in others)
 
 
-def _function_pieces(function: Any, given: str) -> Iterator[Fields]:
+def _function_pieces(function: Any, given: str) -> Iterator[Document]:
     yield {**(function if isinstance(function, dict) else {}), given: ""}
     yield from ({given: one} for one in pieces(text_at(function, given)))
 
@@ -114,19 +118,19 @@ class CompletionSpeaker:
     def form(self) -> str:
         return f"completions {'events' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        if said.tools:
+    def document(self, content: AnswerContent) -> Document:
+        if content.tools:
             raise CannotEdit("The completions API calls no tools.")
         return {
-            "id": said.named("cmpl-"),
+            "id": content.named("cmpl-"),
             "object": "text_completion",
             "created": 0,
             "model": self._model,
-            "choices": [{"index": 0, "text": said.text, "logprobs": None, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "text": content.text, "logprobs": None, "finish_reason": "stop"}],
             "usage": NO_USAGE,
         }
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         choices = items_at(document, "choices")
         if not self._streamed or not choices:
             return whole(document)
@@ -138,3 +142,16 @@ class CompletionSpeaker:
         ]
         ends = [{**about, "choices": [{**choice, "text": ""}]} for choice in choices]
         return events([*sent, *ends], end="[DONE]")
+
+
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
+    document, _ = asked_for(request)
+    model = asked.model or ""
+    if at(document, "messages") is None and at(document, "prompt") is not None:
+        return CompletionSpeaker(model, streamed=asked.streamed)
+    return ChatSpeaker(
+        model,
+        streamed=asked.streamed,
+        with_usage=at(document, "stream_options", "include_usage") is True,
+        functions=bool(items_at(document, "functions")),
+    )

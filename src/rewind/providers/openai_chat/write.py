@@ -3,43 +3,54 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of
-from rewind.providers.shared.write import Pen, arguments_text, told_in
+from rewind.model.message import (
+    Answered,
+    Media,
+    Message,
+    Part,
+    Refusal,
+    Role,
+    Text,
+    ToolResult,
+    ToolUse,
+    text_of,
+)
+from rewind.providers.api import Document
+from rewind.providers.shared.call_ids import tied
+from rewind.providers.shared.losses import LossLog, arguments_text, told_in
 
-Fields = dict[str, Any]
 
-
-def written(messages: Sequence[Message], pen: Pen) -> list[Fields]:
+def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
     """The messages, each tied (``call_ids.tied``); one that has nothing to say is left out."""
-    return [turn for message in messages for turn in _turns(message, pen)]
+    return [turn for message in messages for turn in _turns(message, losses)]
 
 
-def system_turn(parts: tuple[Part, ...], pen: Pen) -> Fields:
-    return {"role": "system", "content": _content(parts, pen)}
+def _system_message(parts: tuple[Part, ...], losses: LossLog) -> Document:
+    return {"role": "system", "content": _content(parts, losses)}
 
 
-def _turns(message: Message, pen: Pen) -> list[Fields]:
+def _turns(message: Message, losses: LossLog) -> list[Document]:
     # Results first: they must follow the calls at once, whatever else the user says with them.
     results = [part for part in message.parts if isinstance(part, ToolResult) and not part.hosted]
-    turns = [_result(result, pen) for result in results]
+    turns = [_result(result, losses) for result in results]
     rest = tuple(part for part in message.parts if part not in results)
     if not rest:
         return turns
     if message.role is Role.ASSISTANT:
-        said = _assistant(rest, pen)
+        said = _assistant(rest, losses)
     else:
         role = "system" if message.role is Role.SYSTEM else "user"
-        content = _content(rest, pen)
+        content = _content(rest, losses)
         said = {"role": role, "content": content} if content else {}
     if said and message.name:
         said["name"] = message.name
     return [*turns, said] if said else turns
 
 
-def _assistant(parts: Iterable[Part], pen: Pen) -> Fields:
+def _assistant(parts: Iterable[Part], losses: LossLog) -> Document:
     words: list[str] = []
     refusal: list[str] = []
-    calls: list[Fields] = []
+    calls: list[Document] = []
     for part in parts:
         match part:
             case Text(text):
@@ -49,12 +60,12 @@ def _assistant(parts: Iterable[Part], pen: Pen) -> Fields:
             case ToolUse(hosted=False):
                 calls.append(call(part))
             case Media():
-                words.append(pen.instead_of(part))
+                words.append(losses.instead_of(part))
             case _:
-                pen.leave_out(part)
+                losses.leave_out(part)
     if not (words or refusal or calls):
         return {}
-    turn: Fields = {"role": "assistant", "content": "".join(words) if words else None}
+    turn: Document = {"role": "assistant", "content": "".join(words) if words else None}
     if refusal:
         turn["refusal"] = "".join(refusal)
     if calls:
@@ -62,7 +73,7 @@ def _assistant(parts: Iterable[Part], pen: Pen) -> Fields:
     return turn
 
 
-def call(use: ToolUse) -> Fields:
+def call(use: ToolUse) -> Document:
     """A tool call; one that takes a text of its own is a custom one."""
     if isinstance(use.arguments, str):
         return {"id": use.id, "type": "custom", "custom": {"name": use.name, "input": use.arguments}}
@@ -70,31 +81,31 @@ def call(use: ToolUse) -> Fields:
     return {"id": use.id, "type": "function", "function": function}
 
 
-def _result(result: ToolResult, pen: Pen) -> Fields:
+def _result(result: ToolResult, losses: LossLog) -> Document:
     texts = [
-        pen.instead_of(part) if isinstance(part, Media) else text_of((part,)) for part in told_in(result)
+        losses.instead_of(part) if isinstance(part, Media) else text_of((part,)) for part in told_in(result)
     ]
     content = "".join(texts) if len(texts) < 2 else [{"type": "text", "text": text} for text in texts]
     return {"role": "tool", "tool_call_id": result.id, "content": content}
 
 
-def _content(parts: Iterable[Part], pen: Pen) -> str | list[Fields]:
-    blocks: list[Fields] = []
+def _content(parts: Iterable[Part], losses: LossLog) -> str | list[Document]:
+    blocks: list[Document] = []
     for part in parts:
         match part:
             case Text(text) | Refusal(text):
                 blocks.append({"type": "text", "text": text})
             case Media():
-                blocks.append(_media(part, pen) or {"type": "text", "text": pen.instead_of(part)})
+                blocks.append(_media(part, losses) or {"type": "text", "text": losses.instead_of(part)})
             case _:
-                pen.leave_out(part)
+                losses.leave_out(part)
     if len(blocks) == 1 and blocks[0]["type"] == "text":
         return str(blocks[0]["text"])
     return blocks
 
 
-def _media(media: Media, pen: Pen) -> Fields | None:
-    data = pen.data_of(media)
+def _media(media: Media, losses: LossLog) -> Document | None:
+    data = losses.data_of(media)
     url = f"data:{media.media_type or _USUAL.get(media.kind, '')};base64,{data}" if data else media.reference
     match media.kind:
         case "image" if data or url.startswith(("http://", "https://")):
@@ -112,3 +123,27 @@ def _media(media: Media, pen: Pen) -> Fields | None:
 _USUAL = {"image": "image/png", "document": "application/pdf", "file": "application/pdf"}
 """Some APIs take data without its type."""
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
+
+
+class ChatWriter:
+    """The system prompt is the first message."""
+
+    def conversation(
+        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
+    ) -> tuple[Any, list[Document]]:
+        first = [_system_message(system, losses)] if system else []
+        return None, [*first, *messages_for(messages, losses)]
+
+    def own_system(self, _document: Document) -> tuple[Any, list[Document]]:
+        return None, []
+
+    def own_answer(
+        self, answered: Answered, _documents: Sequence[Any], losses: LossLog
+    ) -> list[Document] | None:
+        """Its words and its calls; what the model thought, no such API takes back."""
+        message = Message(Role.ASSISTANT, answered.parts)
+        named = all(use.id for use in answered.tool_uses)
+        return messages_for([message] if named else tied([message]), losses)
+
+
+WRITER = ChatWriter()

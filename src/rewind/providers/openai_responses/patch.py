@@ -5,23 +5,15 @@ from itertools import takewhile
 from typing import Any
 
 from rewind.errors import CannotEdit
+from rewind.model.http import RequestHead
 from rewind.model.message import Message, Role
-from rewind.providers.openai_responses import write as openai_responses
-from rewind.providers.openai_responses.items import speaker, turns_of
+from rewind.providers.api import Document, FieldPath, NewResult, Patcher
+from rewind.providers.openai_responses.read import speaker, turns_of
+from rewind.providers.openai_responses.write import items_for
 from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.json_fields import at, text_at
-from rewind.providers.shared.patch import (
-    Document,
-    Given,
-    Path,
-    Words,
-    appended,
-    as_object,
-    is_text_of,
-    listed,
-    without,
-)
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.json_fields import at, text_at, without
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
 
 
 def _made(text: str, old: Any) -> Any:
@@ -30,7 +22,7 @@ def _made(text: str, old: Any) -> Any:
     return {"type": text_at(old, "type") or "input_text", "text": text, **emptied}
 
 
-_WORDS = Words(is_text_of("input_text", "output_text", "text"), _made)
+_WORDS = TextBlocks(is_text_of("input_text", "output_text", "text"), _made)
 _TEXTUAL = (
     "function_call_output",
     "custom_tool_call_output",
@@ -39,10 +31,11 @@ _TEXTUAL = (
 )
 
 
-class Responses:
+class ResponsesPatcher:
     """Everything is an item: messages, calls, results."""
 
     name = "openai-responses"
+    model_in_body = True
 
     def system(self, document: Document) -> Any:
         instructions, leading = document.get("instructions"), self._leading(document)
@@ -93,7 +86,7 @@ class Responses:
         fields = as_object(turn)
         kind = text_at(fields, "type")
         if self.results(turn):
-            return self.with_results(turn, [Given(text=text)])
+            return self.with_results(turn, [NewResult(text=text)])
         if kind not in ("message", "") or "content" not in fields:
             raise CannotEdit(f"The item is a {kind or 'reference'}, which has no text.")
         content = fields["content"]
@@ -105,8 +98,8 @@ class Responses:
         is_result = read.role is Role.TOOL and text_at(turn, "type").endswith("_output")
         return [at(turn, "output")] if is_result else []
 
-    def with_results(self, turn: Any, given: Sequence[Given | None]) -> Any:
-        for one in given:
+    def with_results(self, turn: Any, results: Sequence[NewResult | None]) -> Any:
+        for one in results:
             if one is None:
                 continue
             if one.raw is None and text_at(turn, "type") not in _TEXTUAL:
@@ -117,9 +110,9 @@ class Responses:
         return turn
 
     def written(self, message: Message) -> list[Any]:
-        return list(openai_responses.written(tied([message]), Pen()))
+        return list(items_for(tied([message]), LossLog()))
 
-    def parameter(self, document: Document, path: Path) -> Path:
+    def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return path
 
     def _leading(self, document: Document) -> list[dict[str, Any]]:
@@ -128,3 +121,10 @@ class Responses:
 
 def _is_system(turn: Any) -> bool:
     return isinstance(turn, dict) and speaker(turn) is Role.SYSTEM
+
+
+_PATCHER = ResponsesPatcher()
+
+
+def patcher_for(_head: RequestHead, _document: Document) -> Patcher:
+    return _PATCHER

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rewind.model.http import HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Asked
+from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.openai_responses.write import call
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import items_at, text_at
-from rewind.providers.shared.speak import Said, pieces
-from rewind.providers.shared.speaker import Fields
+from rewind.providers.shared.speak import pieces
 
-_NO_USAGE: Fields = {
+_NO_USAGE: Document = {
     "input_tokens": 0,
     "input_tokens_details": {"cached_tokens": 0},
     "output_tokens": 0,
@@ -33,18 +34,18 @@ class ResponsesSpeaker:
     def form(self) -> str:
         return f"openai-responses {'events' if self._streamed else 'whole'}"
 
-    def document(self, said: Said) -> Fields:
-        text: Fields = {"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}
+    def document(self, content: AnswerContent) -> Document:
+        text: Document = {"type": "output_text", "text": content.text, "annotations": [], "logprobs": []}
         message = {
             "type": "message",
-            "id": said.named("msg_"),
+            "id": content.named("msg_"),
             "role": "assistant",
             "status": "completed",
             "content": [text],
         }
-        calls = [{"id": f"fc_{use.id}", **call(use), "status": "completed"} for use in said.tools]
+        calls = [{"id": f"fc_{use.id}", **call(use), "status": "completed"} for use in content.tools]
         return {
-            "id": said.named("resp_"),
+            "id": content.named("resp_"),
             "object": "response",
             "created_at": 0,
             "status": "completed",
@@ -53,7 +54,7 @@ class ResponsesSpeaker:
             "instructions": None,
             "metadata": {},
             "model": self._model,
-            "output": [*([message] if said.text or not said.tools else []), *calls],
+            "output": [*([message] if content.text or not content.tools else []), *calls],
             "parallel_tool_calls": True,
             "temperature": None,
             "tool_choice": "auto",
@@ -62,7 +63,7 @@ class ResponsesSpeaker:
             "usage": _NO_USAGE,
         }
 
-    def response(self, document: Fields) -> HttpResponse:
+    def response(self, document: Document) -> HttpResponse:
         if not self._streamed or not isinstance(document.get("output"), list):
             return whole(document)
         numbered = (
@@ -71,7 +72,7 @@ class ResponsesSpeaker:
         return events(numbered, named=True)
 
 
-def _event_documents(response: Fields) -> Iterator[Fields]:
+def _event_documents(response: Document) -> Iterator[Document]:
     begun = {**response, "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}
@@ -81,7 +82,7 @@ def _event_documents(response: Fields) -> Iterator[Fields]:
     yield {"type": f"response.{status if status in _STATUSES else 'completed'}", "response": response}
 
 
-def _item_events(item: Any) -> Iterator[Fields]:
+def _item_events(item: Any) -> Iterator[Document]:
     name = text_at(item, "id")
     match text_at(item, "type"):
         case "message":
@@ -102,10 +103,10 @@ def _item_events(item: Any) -> Iterator[Fields]:
     yield {"type": "response.output_item.done", "item": item}
 
 
-def _part_events(part: Any) -> Iterator[Fields]:
+def _part_events(part: Any) -> Iterator[Document]:
     kind, field = ("refusal", "refusal") if text_at(part, "type") == "refusal" else ("output_text", "text")
     words = text_at(part, field)
-    beside: Fields = {"logprobs": []} if kind == "output_text" else {}
+    beside: Document = {"logprobs": []} if kind == "output_text" else {}
     empty = {**part, field: ""} if isinstance(part, dict) else part
     yield {"type": "response.content_part.added", "part": empty}
     yield from ({"type": f"response.{kind}.delta", "delta": one, **beside} for one in pieces(words))
@@ -113,8 +114,12 @@ def _part_events(part: Any) -> Iterator[Fields]:
     yield {"type": "response.content_part.done", "part": part}
 
 
-def _call_events(item: Any, kind: str, field: str) -> Iterator[Fields]:
+def _call_events(item: Any, kind: str, field: str) -> Iterator[Document]:
     name, given = text_at(item, "id"), text_at(item, field)
     yield {"type": "response.output_item.added", "item": {**item, field: "", "status": "in_progress"}}
     yield from ({"type": f"response.{kind}.delta", "item_id": name, "delta": one} for one in pieces(given))
     yield {"type": f"response.{kind}.done", "item_id": name, field: given}
+
+
+def speaker_for(_request: HttpRequest, asked: Asked) -> Speaker:
+    return ResponsesSpeaker(asked.model or "", streamed=asked.streamed)

@@ -15,11 +15,11 @@ from rewind.model.usage import Usage
 from rewind.providers.shared.answer_stream import Answer, error_of
 from rewind.providers.shared.json_fields import at, count_at, start_of, text_at, total, writable
 
-Place = Hashable
+BlockPlace = Hashable
 
 
 @dataclass(slots=True)
-class Said:
+class WordsDraft:
     """Words of one kind, in pieces."""
 
     kind: type[Text] | type[Refusal]
@@ -31,7 +31,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Thought:
+class ThinkingDraft:
     """Thinking, in pieces."""
 
     pieces: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Thought:
 
 
 @dataclass(slots=True)
-class Tool:
+class ToolDraft:
     """A tool call whose arguments come as a value, or as JSON in pieces."""
 
     id: str = ""
@@ -66,7 +66,7 @@ class Tool:
 
 
 @dataclass(slots=True)
-class Whole:
+class WholePart:
     """A part that came in one piece."""
 
     value: Part
@@ -75,11 +75,11 @@ class Whole:
         return self.value
 
 
-Block = Said | Thought | Tool | Whole
+PartDraft = WordsDraft | ThinkingDraft | ToolDraft | WholePart
 
 
 @dataclass(slots=True)
-class Draft:
+class AnswerDraft:
     """Filled by a provider, document by document, and read once at the end."""
 
     id: str = ""
@@ -91,7 +91,7 @@ class Draft:
     error: str | None = None
     """Told in a place of the API's own; the usual ones are looked at anyway."""
     note: str | None = None
-    choices: dict[int, dict[Place, Block]] = field(default_factory=dict)
+    choices: dict[int, dict[BlockPlace, PartDraft]] = field(default_factory=dict)
 
     def named(self, document: Any, *, id_at: str = "id", model_at: str = "model") -> None:
         """Who answers, and under which id; the last one told holds."""
@@ -106,37 +106,37 @@ class Draft:
             self.told.update({name: value for name, value in usage.items() if value is not None})
 
     def say(
-        self, place: Place, piece: str, *, kind: type[Text] | type[Refusal] = Text, choice: int = 0
+        self, place: BlockPlace, piece: str, *, kind: type[Text] | type[Refusal] = Text, choice: int = 0
     ) -> None:
         if piece:
             block = self._at(place, choice)
-            if not isinstance(block, Said) or block.kind is not kind:
-                block = self._put(place, Said(kind), choice)
+            if not isinstance(block, WordsDraft) or block.kind is not kind:
+                block = self._put(place, WordsDraft(kind), choice)
             block.pieces.append(piece)
 
     def think(
-        self, place: Place, piece: str, *, sealed: bool = False, signed: bool = False, choice: int = 0
+        self, place: BlockPlace, piece: str, *, sealed: bool = False, signed: bool = False, choice: int = 0
     ) -> None:
         if piece or sealed or signed:
             block = self._at(place, choice)
-            if not isinstance(block, Thought):
-                block = self._put(place, Thought(), choice)
+            if not isinstance(block, ThinkingDraft):
+                block = self._put(place, ThinkingDraft(), choice)
             block.pieces.append(piece)
             block.sealed = block.sealed or sealed
             block.signed = block.signed or signed
 
-    def tool(self, place: Place, *, choice: int = 0) -> Tool:
+    def tool(self, place: BlockPlace, *, choice: int = 0) -> ToolDraft:
         """The tool call at that place, new or known."""
         block = self._at(place, choice)
-        return block if isinstance(block, Tool) else self._put(place, Tool(), choice)
+        return block if isinstance(block, ToolDraft) else self._put(place, ToolDraft(), choice)
 
-    def put(self, place: Place, part: Part, *, choice: int = 0) -> None:
-        self._put(place, Whole(part), choice)
+    def put(self, place: BlockPlace, part: Part, *, choice: int = 0) -> None:
+        self._put(place, WholePart(part), choice)
 
-    def has(self, place: Place, *, choice: int = 0) -> bool:
+    def has(self, place: BlockPlace, *, choice: int = 0) -> bool:
         return place in self.choices.get(choice, {})
 
-    def last(self, *, choice: int = 0) -> Place | None:
+    def last(self, *, choice: int = 0) -> BlockPlace | None:
         """The place that was begun last: for APIs whose pieces name none."""
         return next(reversed(self.choices.get(choice, {})), None)
 
@@ -144,10 +144,10 @@ class Draft:
         """A place that nothing has yet."""
         return len(self.choices.get(choice, {}))
 
-    def _at(self, place: Place, choice: int) -> Block | None:
+    def _at(self, place: BlockPlace, choice: int) -> PartDraft | None:
         return self.choices.get(choice, {}).get(place)
 
-    def _put(self, place: Place, block: Any, choice: int) -> Any:
+    def _put(self, place: BlockPlace, block: Any, choice: int) -> Any:
         self.choices.setdefault(choice, {})[place] = block
         return block
 
@@ -176,19 +176,19 @@ def _unread(response: HttpResponse, answer: Answer) -> str | None:
     return f"no JSON: {start_of(answer.shown, 80)}"
 
 
-Path = tuple[str, ...]
+UsagePath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTable:
     """Where an API tells its tokens. Several paths in a row are summed: kinds that it counts apart."""
 
-    input: tuple[Path, ...]
-    output: tuple[Path, ...] = ()
-    cache_read: tuple[Path, ...] = ()
-    cache_write: tuple[Path, ...] = ()
-    reasoning: tuple[Path, ...] = ()
-    more: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    input: tuple[UsagePath, ...]
+    output: tuple[UsagePath, ...] = ()
+    cache_read: tuple[UsagePath, ...] = ()
+    cache_write: tuple[UsagePath, ...] = ()
+    reasoning: tuple[UsagePath, ...] = ()
+    more: Mapping[str, tuple[UsagePath, ...]] = field(default_factory=dict)
 
     def read(self, told: Any, tier: str = "") -> Usage:
         """The usage in that object."""
@@ -206,7 +206,7 @@ class UsageTable:
 _USUAL_TIERS = frozenset({"", "auto", "default", "standard", "on_demand", "STANDARD", "ON_DEMAND"})
 
 
-def _sum(told: Any, paths: Iterable[Path]) -> int | None:
+def _sum(told: Any, paths: Iterable[UsagePath]) -> int | None:
     return total(*(count_at(told, *path) for path in paths))
 
 
@@ -230,3 +230,70 @@ def inner(document: Any, *path: str | int) -> Any:
     """The object at that place, or the document itself where there is none."""
     found = at(document, *path)
     return found if isinstance(found, dict) else document
+
+
+# ── strings that come in pieces ──────────────────────────────────────────────────────────────────────────────
+
+JsonPath = tuple[str | int, ...]
+
+_DEEPEST = 32
+"""No API nests deeper; a damaged path must not build a value that nothing can walk."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeValue:
+    value: Any
+
+
+_Branch = dict[str | int, Any]
+"""By the next step: another branch, a list of pieces, or what was told whole."""
+
+
+@dataclass(slots=True)
+class PartialJson:
+    """What is known of a value so far, by path."""
+
+    root: _Branch = field(default_factory=dict)
+
+    def append(self, path: JsonPath, piece: str) -> None:
+        """The next piece of the text at that place."""
+        branch, step = self._place(path)
+        if not isinstance(branch.get(step), list):
+            branch[step] = []
+        branch[step].append(piece)
+
+    def put(self, path: JsonPath, value: Any) -> None:
+        """The whole value at that place, instead of what came in pieces."""
+        branch, step = self._place(path)
+        branch[step] = _WholeValue(value)
+
+    def into(self, value: Any) -> Any:
+        """The value with all pieces in their places."""
+        return _filled(value, self.root) if self.root else value
+
+    def _place(self, path: JsonPath) -> tuple[_Branch, str | int]:
+        branch = self.root
+        *way, last = path[:_DEEPEST] or ("",)
+        for step in way:
+            if not isinstance(branch.get(step), dict):
+                branch[step] = {}
+            branch = branch[step]
+        return branch, last
+
+
+def _filled(value: Any, known: Any) -> Any:
+    if isinstance(known, _WholeValue):
+        return known.value
+    if isinstance(known, list):
+        return "".join(known)
+    if named := {step: inside for step, inside in known.items() if isinstance(step, str)}:
+        fields = value if isinstance(value, dict) else {}
+        return {**fields, **{step: _filled(fields.get(step), inside) for step, inside in named.items()}}
+    elements = list(value) if isinstance(value, list) else []
+    for step, inside in sorted(known.items()):
+        # A damaged index must not make a list of that length: what lies beyond the end comes next.
+        if step < len(elements):
+            elements[step] = _filled(elements[step], inside)
+        else:
+            elements.append(_filled(None, inside))
+    return elements

@@ -35,6 +35,16 @@ def items_at(value: Any, *path: str | int) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def objects_in(values: Iterable[Any]) -> list[dict[str, Any]]:
+    """Those that are JSON objects."""
+    return [value for value in values if isinstance(value, dict)]
+
+
+def without(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The document less these fields."""
+    return {name: value for name, value in document.items() if name not in names}
+
+
 def count_at(value: Any, *path: str | int) -> int | None:
     """The whole number at that place, if there is a believable one."""
     found = at(value, *path)

@@ -17,7 +17,7 @@ _COMPACT, _SPACED = (",", ":"), (", ", ": ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class JsonStyle:
     """How a JSON text was written."""
 
     separators: tuple[str, str] = _COMPACT
@@ -39,14 +39,14 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class RequestBody:
     """A request whose body is a JSON object."""
 
     request: HttpRequest
     document: dict[str, Any]
-    style: Style
+    style: JsonStyle
 
-    def closed(self, document: dict[str, Any], head: RequestHead | None = None) -> HttpRequest:
+    def rewritten(self, document: dict[str, Any], head: RequestHead | None = None) -> HttpRequest:
         """The request with that body, and perhaps another head; the very same one where nothing differs."""
         head = head or self.request.head
         body = self.style.write(document)
@@ -55,7 +55,7 @@ class Opened:
         return HttpRequest(head=_fitted(head, len(body)), body=body)
 
 
-def opened(request: HttpRequest) -> Opened:
+def body_of(request: HttpRequest) -> RequestBody:
     """The request, read. Raises CannotEdit where its body is no JSON object."""
     try:
         plain = decode(request.body, request.head.header("content-encoding"))
@@ -67,7 +67,7 @@ def opened(request: HttpRequest) -> Opened:
         raise CannotEdit("The body of the request is no JSON.") from problem
     if not isinstance(document, dict):
         raise CannotEdit("The body of the request is no JSON object.")
-    return Opened(request=request, document=document, style=_style(text, document))
+    return RequestBody(request=request, document=document, style=_style(text, document))
 
 
 def _fitted(head: RequestHead, size: int) -> RequestHead:
@@ -77,20 +77,20 @@ def _fitted(head: RequestHead, size: int) -> RequestHead:
     return replace(head, headers=headers)
 
 
-def _style(text: str, document: Any) -> Style:
+def _style(text: str, document: Any) -> JsonStyle:
     """The one that gives back the very text; where none does, the one that looks like it."""
     begin = _INDENT.match(text.lstrip())
     if begin is not None:
-        return Style(separators=(",", ": "), ascii=text.isascii(), indent=begin[1])
+        return JsonStyle(separators=(",", ": "), ascii=text.isascii(), indent=begin[1])
     # Python's own writer is spaced and escapes; those that write compactly seldom do.
     likely = (
-        Style(separators=_COMPACT, ascii=False),
-        Style(separators=_COMPACT, ascii=True),
-        Style(separators=_SPACED, ascii=True),
-        Style(separators=_SPACED, ascii=False),
+        JsonStyle(separators=_COMPACT, ascii=False),
+        JsonStyle(separators=_COMPACT, ascii=True),
+        JsonStyle(separators=_SPACED, ascii=True),
+        JsonStyle(separators=_SPACED, ascii=False),
     )
     try:
         return next(style for style in likely if style.write(document) == text.encode(errors="replace"))
     except (StopIteration, CannotEdit):
         spaced = _SPACED_START.match(text) is not None
-        return Style(separators=_SPACED if spaced else _COMPACT, ascii=text.isascii() and "\\u" in text)
+        return JsonStyle(separators=_SPACED if spaced else _COMPACT, ascii=text.isascii() and "\\u" in text)

@@ -1,12 +1,14 @@
-"""What a made-up answer says: a text, tools to call, or both."""
+"""Answers that nobody gave: what they say, and those of calls that no model answers."""
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any
 
-from rewind.errors import UsageError
-from rewind.model.message import Answered, ToolResult, ToolUse
+from rewind.errors import CannotEdit, UsageError
+from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.message import Answered, Asked, ToolResult, ToolUse
+from rewind.providers.api import AnswerContent, Document, Speaker
+from rewind.providers.shared.framing import whole, whole_body
 
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MOST_PIECES = 48
@@ -17,41 +19,29 @@ _FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """An answer without accent."""
-
-    text: str = ""
-    tools: tuple[ToolUse, ...] = ()
-    seed: str = ""
-    """From which its ids are made: another call gets others, the same call the same."""
-
-    def named(self, prefix: str) -> str:
-        """An id for the answer itself."""
-        return f"{prefix}rewind{self.seed[:18]}"
-
-
-def said_or_document(written: str, asked: bytes, *, by_model: bool) -> Said | dict[str, Any]:
+def content_or_document(written: str, asked: bytes, *, by_model: bool) -> AnswerContent | dict[str, Any]:
     """What ``response=VALUE`` says: words, for a model tools to call, or the API's own answer document."""
     value = _object(written)
     seed = hashlib.sha256(asked + b"\0" + written.encode("utf-8", "replace")).hexdigest()
     if value is None:
-        return Said(text=written, seed=seed)
+        return AnswerContent(text=written, seed=seed)
     if not by_model:
         return value
     if "tool" in value and set(value) <= {"tool", "arguments"}:
         tool = {"name": value["tool"], "arguments": value.get("arguments", {})}
-        return Said(tools=(_use(tool, seed, 0),), seed=seed)
+        return AnswerContent(tools=(_use(tool, seed, 0),), seed=seed)
     if value and set(value) <= {"text", "tools"}:
         given, tools = value.get("text") or "", value.get("tools") or []
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if not isinstance(tools, list):
             raise UsageError("The tools of a made-up answer are a list.", hint=_FORMS)
-        return Said(text=text, tools=tuple(_use(tool, seed, n) for n, tool in enumerate(tools)), seed=seed)
+        return AnswerContent(
+            text=text, tools=tuple(_use(tool, seed, n) for n, tool in enumerate(tools)), seed=seed
+        )
     return value
 
 
-def said_in(answered: Answered, asked: bytes) -> Said:
+def content_of(answered: Answered, asked: bytes) -> AnswerContent:
     """What a recorded answer says: its words and its tools, not what the model thought."""
     # A tool's own answer is its result.
     text = answered.text or "".join(part.text for part in answered.parts if isinstance(part, ToolResult))
@@ -60,7 +50,7 @@ def said_in(answered: Answered, asked: bytes) -> Said:
         ToolUse(use.id or call_id(seed, number), use.name, use.arguments)
         for number, use in enumerate(answered.tool_uses)
     )
-    return Said(text=text, tools=tools, seed=seed)
+    return AnswerContent(text=text, tools=tools, seed=seed)
 
 
 def call_id(seed: str, number: int) -> str:
@@ -95,3 +85,57 @@ def _use(tool: Any, seed: str, number: int) -> ToolUse:
     return ToolUse(
         told if isinstance(told, str) and told else call_id(seed, number), name, tool.get("arguments", {})
     )
+
+
+# ── calls that no model answers ──────────────────────────────────────────────────────────────────────────────
+
+_WORDS = ""
+"""Under this name, which no document has, a text waits to be sent as it is."""
+
+
+class HttpSpeaker:
+    """Any other call: the text itself."""
+
+    form = "http"
+    is_model = False
+
+    def document(self, content: AnswerContent) -> Document:
+        return {_WORDS: content.text}
+
+    def response(self, document: Document) -> HttpResponse:
+        if set(document) == {_WORDS}:
+            return whole_body(
+                str(document[_WORDS]).encode(errors="replace"), media="text/plain; charset=utf-8"
+            )
+        return whole(document)
+
+
+class NumberSpeaker:
+    """Vectors, or a count of tokens: nobody can make these up from words."""
+
+    is_model = False
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.form = what
+
+    def document(self, content: AnswerContent) -> Document:
+        raise CannotEdit(
+            f"The call asks for {self._what}, and a text is none.",
+            hint='give the answer whole: response={"…": …}',
+        )
+
+    def response(self, document: Document) -> HttpResponse:
+        return whole(document)
+
+
+def plain_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
+    return HttpSpeaker()
+
+
+def vector_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
+    return NumberSpeaker("vectors")
+
+
+def token_count_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
+    return NumberSpeaker("a count of tokens")

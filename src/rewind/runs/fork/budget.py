@@ -42,7 +42,7 @@ class Budget:
             raise UsageError(f"{self._unknown}, so the limit of ${self.limit:g} cannot be held")
         if self.left <= 0:
             raise UsageError(f"the limit of ${self.limit:g} is reached: ${self.spent:.2g} is spent")
-        asked = provider.asked(request)
+        asked = provider.reader.asked(request)
         head = request.head
         if not self.knows(head.host, head.target, provider.name, asked.model, embeds=asked.embeds):
             model = asked.model or "the model"

@@ -6,18 +6,19 @@ A fork of a fork carries on what the forks behind its recording had changed, as 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rewind.edit.apply import Holding, answer_for, edited, held_edits
-from rewind.edit.grammar import (
+from rewind.edit.apply import answer_for, edited
+from rewind.edit.carry_over import CarriedEdits, MadeUpAnswers, carried_edits
+from rewind.edit.edits import (
     AppendSystem,
     Edit,
-    From,
+    EditPlace,
+    ResolvedValue,
     SetResponse,
     SetSystem,
-    Taken,
-    parse_edit,
+    StepReference,
 )
+from rewind.edit.grammar import parse_edit
 from rewind.edit.references import taken
-from rewind.edit.unissued import Unissued
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Edited, Recording
@@ -63,14 +64,14 @@ class ForkEdits:
         self._response = next((edit for edit in reversed(edits) if isinstance(edit, SetResponse)), None)
         self._as_sent = as_sent
         self._made_up = made_up or {}
-        self._unissued = Unissued()
+        self._unissued = MadeUpAnswers()
         self._by_hand = by_hand
         self._earlier = tuple(earlier)
         self._names = names or {}
         self._check = check
-        self._inherited: dict[int, Holding] = {}
+        self._inherited: dict[int, CarriedEdits] = {}
         """By their place among the earlier ones."""
-        self._own: Holding | None = None
+        self._own: CarriedEdits | None = None
 
     @property
     def substitutes(self) -> bool:
@@ -85,7 +86,7 @@ class ForkEdits:
         if index in self._made_up:
             self._unissued.add(self._as_before(request), self._made_up[index])
         for at in places:
-            self._inherited[at] = held_edits(
+            self._inherited[at] = carried_edits(
                 self._as_before(request), self._earlier[at].edits, names=self._names
             )
 
@@ -116,7 +117,7 @@ class ForkEdits:
 
     def _hold(self, request: HttpRequest) -> HttpRequest:
         request = self._as_before(request)
-        self._own = held_edits(request, (*self._first, *self._edits), names=self._names)
+        self._own = carried_edits(request, (*self._first, *self._edits), names=self._names)
         return request
 
     def _as_before(self, request: HttpRequest) -> HttpRequest:
@@ -156,7 +157,7 @@ class _Inheritance:
 
     recording: Recording
     step: Step
-    places: frozenset[str]
+    places: frozenset[EditPlace]
     """What the new fork sets itself."""
     resolve: Callable[[Edit], Edit]
     request_at: Callable[[int], HttpRequest]
@@ -165,7 +166,7 @@ class _Inheritance:
     made_up: list[int] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
-    def take(self, fork: Edited, cut: int, others: Sequence[str]) -> Edited:
+    def take(self, fork: Edited, cut: int, others: Sequence[EditPlace]) -> Edited:
         """The edits of one fork, made at the step ``cut``; ``others`` names all places that were changed there."""
         edits: list[Edit] = []
         kept: list[str] = []
@@ -174,7 +175,7 @@ class _Inheritance:
             if isinstance(edit, SetResponse):
                 kept.append(text)
                 self._answer(edit, cut)
-            elif (resolved := self._request(edit, cut, alone=others.count(place_of(edit)) == 1)) is not None:
+            elif (resolved := self._request(edit, cut, alone=others.count(edit.place) == 1)) is not None:
                 kept.append(text)
                 edits.append(resolved)
         if cut == self.step.index:
@@ -186,12 +187,12 @@ class _Inheritance:
     def _answer(self, edit: SetResponse, cut: int) -> None:
         if cut < self.step.index:
             self.made_up.append(cut)
-        elif "response" not in self.places:
+        elif edit.place not in self.places:
             self.dropped.append(f"{edit.written} (the step is asked this time)")
 
     def _request(self, edit: Edit, cut: int, *, alone: bool) -> Edit | None:
         """The edit with its value; ``None`` where it has none any more, and the new fork gives another."""
-        given_again = place_of(edit) in self.places
+        given_again = edit.place in self.places
         if holds_placeholder(edit.value) and given_again:
             return None
         try:
@@ -208,23 +209,23 @@ class _Inheritance:
     def _as_it_went_out(self, edit: Edit, cut: int, gone: SessionNotFound, *, alone: bool) -> Edit:
         """The request that was sent has the value, if nothing else has changed the same place."""
         origin = edit.value
-        assert isinstance(origin, From), "only what is elsewhere can be gone"
+        assert isinstance(origin, StepReference), "only what is elsewhere can be gone"
         if alone and (found := self._found_in(edit, origin, cut)) is not None:
             return found
         raise SessionNotFound(
             f"{edit.written}, which the fork {self.recording.session.id} had changed, cannot be made again: "
             f"the session {origin.session} is not in the store any more. Nothing was run.",
-            hint=f"give the value itself: --set {place_of(edit)}=…",
+            hint=f"give the value itself: --set {edit.place}=…",
         ) from gone
 
-    def _found_in(self, edit: Edit, origin: From, cut: int) -> Edit | None:
+    def _found_in(self, edit: Edit, origin: StepReference, cut: int) -> Edit | None:
         # What was appended cannot be told from what it was appended to: together they are the new prompt.
         whole = SetSystem(origin) if isinstance(edit, AppendSystem) else edit
         try:
-            value = taken(whole, From(self.recording.session.id, cut), self.request_at(cut), None)
+            value = taken(whole, StepReference(self.recording.session.id, cut), self.request_at(cut), None)
         except UsageError:
             return None
-        return replace(whole, value=Taken(origin=origin, value=value))
+        return replace(whole, value=ResolvedValue(origin=origin, value=value))
 
 
 def inherited(
@@ -245,14 +246,14 @@ def inherited(
         return InheritedEdits()
     last = Edited(key=before.key, edits=before.edits, by_hand=before.by_hand)
     cuts = [(fork, _cut(recording, fork, is_last=fork is last)) for fork in (*before.earlier, last)]
-    inheritance = _Inheritance(recording, step, frozenset(map(place_of, own)), resolve, request_at)
+    inheritance = _Inheritance(recording, step, frozenset(edit.place for edit in own), resolve, request_at)
     kept, by_hand = [], False
     for fork, cut in cuts:
         if cut is None or cut > step.index:
             inheritance.dropped += [*fork.edits, *([BY_HAND] if fork.by_hand else [])]
             continue
         there = [other for other, at in cuts if at == cut]
-        places = [place_of(parse_edit(text)) for other in there for text in other.edits]
+        places = [parse_edit(text).place for other in there for text in other.edits]
         # What was changed by hand may be the same place: then nothing is told apart.
         kept.append(inheritance.take(fork, cut, [] if any(other.by_hand for other in there) else places))
         by_hand = by_hand or (fork.by_hand and cut == step.index)
@@ -280,8 +281,3 @@ def _was_changed(step: Step) -> bool:
     """Whether the fork of which it is a step changed it, and not one before that."""
     tape = None if step.response is None else step.response.tape
     return tape == PUT_IN or (tape is None and step.request.asked_key is not None)
-
-
-def place_of(edit: Edit) -> str:
-    """What an edit is about, as ``--set`` names it."""
-    return edit.written.partition("=")[0].removesuffix("+")

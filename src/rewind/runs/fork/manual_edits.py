@@ -13,7 +13,7 @@ from typing import Any
 from rewind.edit.edits import Edit, SetResponse
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest
-from rewind.providers.shared.request_body import opened
+from rewind.providers.shared.request_body import body_of
 from rewind.redaction.values import PLACEHOLDER
 
 NOT_KEPT = "holds a secret that is not kept: REDACTED… stands in its place, and would be sent."
@@ -49,10 +49,9 @@ def refuse_placeholders(edits: Iterable[Edit]) -> None:
     """Raises CannotEdit where the placeholder of a secret would be sent."""
     for edit in edits:
         if not isinstance(edit, SetResponse) and holds_placeholder(edit.value):
-            place = edit.written.partition("=")[0]
             raise CannotEdit(
                 f"{_shown(edit.written)} {NOT_KEPT} Nothing was run.",
-                hint=f"give it again, with the secret in it: --set '{place}=…'",
+                hint=f"give it again, with the secret in it: --set '{edit.target}…'",
             )
 
 
@@ -69,8 +68,8 @@ class ManualEdit:
 
     def apply(self, request: HttpRequest) -> HttpRequest:
         """What was changed is as it was saved; what was left alone stays as the agent sends it. Raises CannotEdit."""
-        body = opened(request)
-        return body.closed(merged(self.shown, self.saved, body.document))
+        body = body_of(request)
+        return body.rewritten(merged(self.shown, self.saved, body.document))
 
     def check(self) -> None:
         """Raises CannotEdit where the placeholder of a secret would go out."""
@@ -90,12 +89,12 @@ class SentBody:
     def apply(self, request: HttpRequest) -> HttpRequest:
         """That body again, with the secrets that the agent sends. Raises CannotEdit where one is not among them."""
         self.check(request)
-        body = opened(request)
-        return body.closed(filled(self.document, body.document))
+        body = body_of(request)
+        return body.rewritten(filled(self.document, body.document))
 
     def check(self, request: HttpRequest) -> None:
         """The same for what was recorded of the agent itself. Raises CannotEdit."""
-        if holds_placeholder(filled(self.document, _with_secrets(opened(request).document))):
+        if holds_placeholder(filled(self.document, _with_secrets(body_of(request).document))):
             raise CannotEdit(
                 f"What an earlier fork had changed by hand {NOT_KEPT} Nothing was sent.",
                 hint="fork the session that it comes from, and edit that by hand",

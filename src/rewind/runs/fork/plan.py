@@ -6,10 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from rewind.edit.apply import answer_for, edited
-from rewind.edit.grammar import Edit, From, SetModel, SetResponse, SetToolResult, Taken, resolve
-from rewind.edit.grammar import Literal as Written
-from rewind.edit.signing import refuse_signed
+from rewind.edit.apply import answer_for, edited, refuse_signed
+from rewind.edit.edits import (
+    Edit,
+    ResolvedValue,
+    SetModel,
+    SetResponse,
+    SetToolResult,
+    StepReference,
+    TextValue,
+)
+from rewind.edit.references import resolve
 from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
@@ -19,7 +26,7 @@ from rewind.model.session import Lineage, Recording, Session, step_in
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
-from rewind.providers.shared.request_body import opened
+from rewind.providers.shared.request_body import body_of
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.edits import InheritedEdits, inherited
 from rewind.runs.fork.manual_edits import ManualEdit, SentBody, holds_placeholder, refuse_placeholders
@@ -104,9 +111,9 @@ class ForkPlan:
         named: str | None = None
         for edit in self.edits:
             match edit:
-                case SetModel(Written(text)):
+                case SetModel(TextValue(text)):
                     named = text
-                case SetModel(Taken(value=value)):
+                case SetModel(ResolvedValue(value=value)):
                     named = str(value)
         for step in self.live:
             if step.request.kind is StepKind.LLM_CALL:
@@ -143,7 +150,7 @@ def body_to_edit(options: ForkOptions) -> Any:
         _check(plan.step, plan.own, by_hand=True)
         request = steps.request(plan.step)
         refuse_signed(request)
-        return opened(edited(request, plan.own, names=plan.names)).document
+        return body_of(edited(request, plan.own, names=plan.names)).document
 
 
 def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
@@ -169,7 +176,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
     of_tools = _any(SetToolResult, own, inheritance.first, *(other.edits for other in inheritance.earlier))
     names = _tools(steps) if of_tools else {}
     _try(request, own, names)
-    as_sent = SentBody(opened(request).document) if inheritance.by_hand else None
+    as_sent = SentBody(body_of(request).document) if inheritance.by_hand else None
     if as_sent is not None:
         _check_as_sent(as_sent, recording, inheritance.first, library)
     substituted = _any(SetResponse, own)
@@ -202,8 +209,8 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
 
 def _resolved(edit: Edit, library: Library) -> Edit:
     """The edit with its value at hand; a session that it names by prefix or name is named by its id from now on."""
-    if isinstance(edit.value, From):
-        edit = replace(edit, value=From(library.find(edit.value.session).address, edit.value.step))
+    if isinstance(edit.value, StepReference):
+        edit = replace(edit, value=StepReference(library.find(edit.value.session).address, edit.value.step))
 
     def look_up(ref: str, index: int) -> tuple[HttpRequest, HttpResponse | None]:
         with library.open(library.find(ref)) as other:
@@ -259,7 +266,7 @@ def _remarks(request: HttpRequest, own: Sequence[Edit]) -> Iterator[str]:
             continue
         if holds_placeholder(edit.value):
             yield "The made-up answer holds REDACTED… in place of a secret, and the agent will be given that."
-        if history := identify(request.head).asked(request).history:
+        if history := identify(request.head).reader.asked(request).history:
             yield (
                 f"The provider keeps this conversation itself ({history}) and does not know the made-up answer: "
                 "later calls go on without it."
@@ -277,6 +284,6 @@ def _tools(steps: RecordedSteps) -> dict[str, str]:
         response = steps.answer(step) if step.request.kind is StepKind.LLM_CALL else None
         if response is not None:
             request = steps.request(step)
-            uses = identify(request.head).answered(request, response).tool_uses
+            uses = identify(request.head).reader.answered(request, response).tool_uses
             tools |= {use.id: use.name for use in uses if use.id}
     return tools

@@ -25,6 +25,7 @@ class Anthropic:
 
     name = "anthropic"
     together = "content"
+    system_apart = True
 
     def said(self, value: Any) -> Said | None:
         blocks = (

@@ -95,6 +95,11 @@ class Api(Protocol):
         """Where a turn holds all results of tools that came in a row; ``None`` where each is a turn."""
         ...
 
+    @property
+    def system_apart(self) -> bool:
+        """Whether the system prompt stands beside the list of messages."""
+        ...
+
     def brought(self, result: Result) -> Turn:
         """A turn that brings a tool's result."""
         ...

@@ -29,6 +29,7 @@ class Chat:
 
     name = "openai"
     together = None
+    system_apart = False
 
     def said(self, value: Any) -> Said | None:
         if not isinstance(value, dict):

@@ -48,6 +48,7 @@ class Gemini:
 
     name = "gemini"
     together = "parts"
+    system_apart = True
 
     def said(self, value: Any) -> Said | None:
         if isinstance(value, list):

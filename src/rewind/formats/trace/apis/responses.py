@@ -28,6 +28,7 @@ class Responses:
 
     name = "responses"
     together = None
+    system_apart = False
 
     def said(self, value: Any) -> Said | None:
         if isinstance(value, list):

@@ -8,10 +8,19 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.model.message import Message, Other, Part, Refusal, Role, ToolDefinition, ToolResult
-from rewind.providers.openai_chat.parts import blocks_of, images_of, part_of, parts_of, thought_in
-from rewind.providers.shared.answer_draft import Draft, Tool, parameters_of
-from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at
+from rewind.model.message import (
+    Message,
+    Other,
+    Part,
+    Refusal,
+    Role,
+    Text,
+    Thinking,
+    ToolDefinition,
+    ToolResult,
+)
+from rewind.providers.shared.answer_draft import AnswerDraft, ToolDraft, parameters_of
+from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at, writable
 from rewind.providers.shared.media import inline, referred
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
@@ -85,12 +94,12 @@ def _tool(tool: Any) -> ToolDefinition:
 
 def assistant_parts(turn: Any) -> tuple[Part, ...]:
     """An assistant's message that the agent sends back."""
-    draft = Draft()
+    draft = AnswerDraft()
     take_message(draft, [turn])
     return draft.parts()
 
 
-def take_message(draft: Draft, pieces: Sequence[Any], *, choice: int = 0) -> None:
+def take_message(draft: AnswerDraft, pieces: Sequence[Any], *, choice: int = 0) -> None:
     """An assistant's message, whole as the only piece or in deltas.
 
     Kind after kind and not piece after piece: thinking, words, tool calls, in whatever order a stream brings them.
@@ -116,7 +125,7 @@ def take_message(draft: Draft, pieces: Sequence[Any], *, choice: int = 0) -> Non
             _take_function(draft.tool("function_call", choice=choice), function)
 
 
-def _take_reasoning(draft: Draft, piece: Any, choice: int) -> None:
+def _take_reasoning(draft: AnswerDraft, piece: Any, choice: int) -> None:
     details = items_at(piece, "reasoning_details") + items_at(piece, "thinking_blocks")
     told = next((text for name in _REASONING_FIELDS if (text := text_at(piece, name))), "")
     if not told:
@@ -132,7 +141,7 @@ def _take_reasoning(draft: Draft, piece: Any, choice: int) -> None:
     )
 
 
-def _take_words(draft: Draft, block: Any, choice: int) -> None:
+def _take_words(draft: AnswerDraft, block: Any, choice: int) -> None:
     match text_at(block, "type"):
         case "thinking":
             return
@@ -147,7 +156,7 @@ def _take_words(draft: Draft, block: Any, choice: int) -> None:
                 draft.put(("part", draft.free(choice=choice)), part, choice=choice)
 
 
-def _take_audio(draft: Draft, sounds: Sequence[Any], choice: int) -> None:
+def _take_audio(draft: AnswerDraft, sounds: Sequence[Any], choice: int) -> None:
     for sound in sounds:
         draft.say("transcript", text_at(sound, "transcript"), choice=choice)
     if data := _joined([piece for sound in sounds if (piece := text_at(sound, "data"))]):
@@ -166,9 +175,9 @@ def _joined(pieces: Sequence[str]) -> str:
         return "".join(pieces)
 
 
-def _take_calls(draft: Draft, calls: Sequence[Any], choice: int) -> None:
+def _take_calls(draft: AnswerDraft, calls: Sequence[Any], choice: int) -> None:
     """Deltas carry a number. Servers that leave it out name each new tool; a piece without a name goes on."""
-    open_calls: dict[int | None, Tool] = {}
+    open_calls: dict[int | None, ToolDraft] = {}
     for count, call in enumerate(calls):
         number = count_at(call, "index")
         tool = open_calls.get(number)
@@ -179,7 +188,7 @@ def _take_calls(draft: Draft, calls: Sequence[Any], choice: int) -> None:
         tool.free_form = tool.free_form or at(call, "custom") is not None
 
 
-def _begins(tool: Tool, number: int | None, call: Any) -> bool:
+def _begins(tool: ToolDraft, number: int | None, call: Any) -> bool:
     """Whether a named piece is another call: some servers give parallel calls no number, or all the same."""
     named = text_at(call, "function", "name") or text_at(call, "custom", "name")
     told = text_at(call, "id")
@@ -188,7 +197,7 @@ def _begins(tool: Tool, number: int | None, call: Any) -> bool:
     return bool(named and told and tool.id) and told != tool.id
 
 
-def _take_function(tool: Tool, function: Any) -> None:
+def _take_function(tool: ToolDraft, function: Any) -> None:
     tool.name = tool.name or text_at(function, "name")
     arguments = at(function, "arguments")
     if isinstance(arguments, str):
@@ -196,3 +205,69 @@ def _take_function(tool: Tool, function: Any) -> None:
     elif arguments is not None:
         tool.arguments = arguments
     tool.pieces.append(text_at(function, "input"))
+
+
+def parts_of(content: Any) -> tuple[Part, ...]:
+    """The content of a message: a text, or a list of parts."""
+    return tuple(part for block in blocks_of(content) if (part := part_of(block)) is not None)
+
+
+def blocks_of(content: Any) -> list[Any]:
+    """The content as a list, however it came."""
+    if content is None:
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def part_of(block: Any) -> Part | None:
+    """One part of the content; an empty text is none."""
+    if isinstance(block, str):
+        return Text(writable(block)) if block else None
+    match kind := text_at(block, "type"):
+        case "text":
+            return Text(words_at(block, "text")) if text_at(block, "text") else None
+        case "refusal":
+            return Refusal(words_at(block, "refusal"))
+        case "thinking":
+            text = writable(thought_in(block))
+            return Thinking(text, sealed=not text)
+        case "image_url" | "video_url" | "audio_url" | "document_url":
+            url = text_at(block, kind, "url") or text_at(block, kind)
+            return referred(url, kind=kind.removesuffix("_url"))
+        case "input_audio":
+            return _sound(block)
+        case "file":
+            return _file(block)
+        case "document" if data := text_at(block, "document", "data"):
+            return Text(writable(data))
+        case _:
+            return Other(writable(kind), block)
+
+
+def _sound(block: Any) -> Part:
+    data = text_at(block, "input_audio", "data") or text_at(block, "input_audio")
+    if data.startswith(("data:", "http://", "https://")):
+        return referred(data, kind="audio")
+    told = text_at(block, "input_audio", "format")
+    return inline(data, f"audio/{told}" if told else "", "audio")
+
+
+def _file(block: Any) -> Part:
+    if data := text_at(block, "file", "file_data"):
+        return referred(data) if data.startswith("data:") else inline(data, "", "file")
+    return referred(text_at(block, "file", "file_id") or text_at(block, "file_id"), kind="file")
+
+
+def images_of(turn: Any) -> tuple[Part, ...]:
+    """Ollama takes pictures beside the text, in base64; OpenRouter gives drawn ones back there, as parts."""
+    told = (
+        inline(image, "", "image") if isinstance(image, str) else part_of(image)
+        for image in items_at(turn, "images")
+    )
+    return tuple(image for image in told if image is not None)
+
+
+def thought_in(block: Any) -> str:
+    """Mistral writes its thinking as a list of texts."""
+    pieces = items_at(block, "thinking")
+    return "".join(text_at(piece, "text") for piece in pieces) if pieces else text_at(block, "thinking")

@@ -11,12 +11,12 @@ from rewind.providers.shared.media import inline
 
 
 @dataclass(slots=True)
-class Pen:
-    """Lent to a writer for one conversation."""
+class LossLog:
+    """What one conversation lost on its way to another API, and the bytes that its files consist of."""
 
     data: Mapping[str, str] = field(default_factory=dict)
     """Digest → base64, of what the conversation holds inline."""
-    lost: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     """What was left out or written otherwise, and how often."""
 
     def data_of(self, media: Media) -> str:
@@ -25,25 +25,29 @@ class Pen:
 
     def instead_of(self, media: Media) -> str:
         """The words that stand for a picture or file that this API cannot be given."""
-        self.lost[f"{media.kind}: only its place is marked"] += 1
+        self.counts[f"{media.kind}: only its place is marked"] += 1
         told = ", ".join(filter(None, (media.media_type, media.reference)))
         return f"[{media.kind} left out{': ' * bool(told)}{told}]"
 
     def leave_out(self, part: Part) -> None:
         match part:
             case Thinking():
-                self.lost["thinking left out: only the API that wrote it can read it"] += 1
+                self.counts["thinking left out: only the API that wrote it can read it"] += 1
             case ToolUse():
-                self.lost["call of a hosted tool left out: the provider ran it itself"] += 1
+                self.counts["call of a hosted tool left out: the provider ran it itself"] += 1
             case ToolResult(hosted=True):
                 pass  # goes with its call
             case Other(kind, _):
-                self.lost[f"{kind or 'part'} left out: no other API has it"] += 1
+                self.counts[f"{kind or 'part'} left out: no other API has it"] += 1
             case _:
-                self.lost["part left out"] += 1
+                self.counts["part left out"] += 1
 
-    def say_by_user(self) -> None:
-        self.lost["system message inside the conversation written as the user's"] += 1
+    def written_as_users(self) -> None:
+        self.counts["system message inside the conversation written as the user's"] += 1
+
+    def remarks(self) -> list[str]:
+        """Each loss in words, with how often it happened."""
+        return [f"{what} ({count}×)" if count > 1 else what for what, count in self.counts.items()]
 
 
 def told_in(result: ToolResult) -> tuple[Part, ...]:
@@ -70,13 +74,13 @@ def arguments_text(arguments: Any) -> str:
     return "{}" if arguments is None else json_text(arguments)
 
 
-def arguments_object(arguments: Any, pen: Pen) -> dict[str, Any]:
+def arguments_object(arguments: Any, losses: LossLog) -> dict[str, Any]:
     """Arguments as the object that Anthropic and Google insist on."""
     if arguments is None:
         return {}
     if isinstance(arguments, dict):
         return arguments
-    pen.lost['arguments that are no object written as {"input": …}'] += 1
+    losses.counts['arguments that are no object written as {"input": …}'] += 1
     return {"input": arguments}
 
 

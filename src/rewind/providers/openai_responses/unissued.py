@@ -9,23 +9,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rewind.edit.own_words import responses_turns
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
-from rewind.providers.catalogue import identify
-from rewind.providers.openai_responses.patch import Responses
+from rewind.providers.api import Document
+from rewind.providers.openai_responses.patch import ResponsesPatcher
+from rewind.providers.openai_responses.read import OpenAIResponsesReader
+from rewind.providers.openai_responses.write import answer_items
 from rewind.providers.shared.answer_stream import answer_of
-from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.patch import Document, without
-from rewind.providers.shared.request_body import opened
-from rewind.providers.shared.write import Pen
+from rewind.providers.shared.json_fields import at, items_at, text_at, without
+from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.request_body import body_of
 
 _BEFORE = "previous_response_id"
-_DIALECT = Responses()
+_PATCHER = ResponsesPatcher()
+_READER = OpenAIResponsesReader()
 
 
 @dataclass(frozen=True, slots=True)
-class _Unissued:
+class _MadeUp:
     before: str | None
     """The answer that the call had gone on from."""
     said: tuple[Any, ...]
@@ -34,27 +35,27 @@ class _Unissued:
     """The answer's items, by the names under which an agent may refer to them."""
 
 
-class Unissued:
+class UnissuedResponses:
     """The answers of one run that the provider does not know."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Unissued] = {}
+        self._known: dict[str, _MadeUp] = {}
 
     def add(self, request: HttpRequest, response: HttpResponse) -> None:
-        """An answer that was made up for this request; of APIs that keep no history nothing needs to be known."""
+        """An answer that was made up for this request."""
         if (document := _read(request)) is None:
             return
         documents = answer_of(response).documents
-        if name := identify(request.head).answered(request, response).id:
-            said = (*_DIALECT.turns(document), *responses_turns(documents, Pen()))
+        if name := _READER.answered(request, response).id:
+            said = (*_PATCHER.turns(document), *answer_items(documents, LossLog()))
             items = dict(_items(documents))
-            self._known[name] = _Unissued(text_at(document, _BEFORE) or None, said, items)
+            self._known[name] = _MadeUp(text_at(document, _BEFORE) or None, said, items)
 
     def apply(self, request: HttpRequest) -> HttpRequest:
         """A later request as the provider can follow it; the very same one where nothing is to be done."""
         if not self._known or (document := _read(request)) is None:
             return request
-        turns = [self._meant(turn) for turn in _DIALECT.turns(document)]
+        turns = [self._meant(turn) for turn in _PATCHER.turns(document)]
         before = text_at(document, _BEFORE)
         named = before
         left = dict(self._known)
@@ -63,9 +64,9 @@ class Unissued:
             before = known.before or ""
         if before != named:
             document = {**document, _BEFORE: before} if before else without(document, _BEFORE)
-        if turns != _DIALECT.turns(document):
-            document = _DIALECT.with_turns(document, turns)
-        return opened(request).closed(document)
+        if turns != _PATCHER.turns(document):
+            document = _PATCHER.with_turns(document, turns)
+        return body_of(request).rewritten(document)
 
     def _meant(self, turn: Any) -> Any:
         """The item itself, where the agent only refers to one."""
@@ -77,11 +78,9 @@ class Unissued:
 
 def _read(request: HttpRequest) -> Document | None:
     """The request of an API in which the provider may keep the history."""
-    if identify(request.head).name != "openai-responses":
-        return None
     try:
-        document = opened(request).document
-        _DIALECT.turns(document)
+        document = body_of(request).document
+        _PATCHER.turns(document)
     except CannotEdit:
         return None
     return document
