@@ -140,7 +140,7 @@ def _read_answer(
     if status in (0, None):
         return ForeignAnswer(None, Ending.NO_ANSWER, reason or "the request was blocked or given up")
     if not isinstance(status, int) or isinstance(status, bool) or not 100 <= status <= 999:
-        raise Unreadable(f"{str(status)[:40]!r} is no status")
+        raise Unreadable(f"{str(status)[:40]!r} is not a valid status")
     phrase = repair.reason_phrase(answered.get("statusText"))
     head = ResponseHead(status=status, reason=phrase, headers=_read_headers(answered, remarks))
     if status == 101:
@@ -211,7 +211,7 @@ def _unpacked(text: str) -> bytes:
     try:
         pieces = [str(piece) for piece in repair.read_json(text)]
     except (ValueError, RecursionError, TypeError) as error:
-        raise Unreadable("a body is no base64") from error
+        raise Unreadable("a body is not valid base64") from error
     return b"".join(map(repair.from_base64, pieces))
 
 

@@ -74,12 +74,12 @@ class Unreadable(ValueError):
 def request_head(method: str, url: str, headers: Headers) -> RequestHead:
     """Raises UnusableAddress."""
     if not _TOKEN.fullmatch(method):
-        raise UnusableAddress(f"{method[:40]!r} is no method")
+        raise UnusableAddress(f"{method[:40]!r} is not a valid method")
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
     except ValueError as error:
-        raise UnusableAddress(f"{url[:80]!r} is no URL") from error
+        raise UnusableAddress(f"{url[:80]!r} is not a valid URL") from error
     if scheme not in _SCHEMES:
         raise UnusableAddress(f"{scheme[:40] or 'no scheme'} is not HTTP")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -139,9 +139,9 @@ def _host(name: str) -> str:
     try:
         host = (name if name.isascii() else name.encode("idna").decode()).lower()
     except UnicodeError as error:
-        raise UnusableAddress(f"{name[:80]!r} is no host") from error
+        raise UnusableAddress(f"{name[:80]!r} is not a valid host name") from error
     if len(host) > _LONGEST_HOST or not _HOST.fullmatch(host):
-        raise UnusableAddress(f"{host[:80]!r} is no host")
+        raise UnusableAddress(f"{host[:80]!r} is not a valid host name")
     return host
 
 
@@ -285,4 +285,4 @@ def from_base64(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except ValueError as error:
-        raise Unreadable("a body is no base64") from error
+        raise Unreadable("a body is not valid base64") from error

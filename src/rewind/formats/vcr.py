@@ -123,7 +123,7 @@ def _status(answered: dict[Any, Any]) -> tuple[int, str]:
         case _:
             raise Unreadable("the response has no status")
     if not 100 <= code <= 999:
-        raise Unreadable(f"{code} is no status")
+        raise Unreadable(f"{code} is not a valid status")
     return code, repair.reason_phrase(reason)
 
 
@@ -141,7 +141,7 @@ def _headers(given: Any, remarks: Remarks) -> Headers:
             # Before version 1: lines, as they had come.
             pairs = [_header_line(line) for line in given if isinstance(line, str)]
         case _:
-            raise Unreadable("its headers are neither a table nor a list")
+            raise Unreadable("its headers are neither a mapping nor a list")
     return repair.sound_headers(pairs, remarks)
 
 

@@ -39,7 +39,9 @@ def replay_trace(
     Raises SessionNotFound, UsageError or BadCassette.
     """
     if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 0):
-        raise UsageError(f"{n!r} is no number of entries.", hint="n counts the lines of the trace, from 1.")
+        raise UsageError(
+            f"{n!r} is not a number of entries.", hint="n counts the lines of the trace, from 1."
+        )
     lines = read_run(open_trace(path), run, limits)
     rows = lines.rows[:n]
     story = reconstruct((row for row in rows if row is not None), limits)

@@ -281,8 +281,8 @@ def test_a_websocket_without_its_messages_cannot_be_played() -> None:
         (b"{}", "no log with entries"),
         (b'{"log":{"entries":{}}}', "no log with entries"),
         (b'{"log":{"entries":[7]}}', "Entry 1 of the HAR has no request"),
-        (har(entry(answered={"status": "fine"})), "Entry 1 of the HAR: 'fine' is no status"),
-        (har(entry(content={"text": "?", "encoding": "base64"})), "a body is no base64"),
+        (har(entry(answered={"status": "fine"})), "Entry 1 of the HAR: 'fine' is not a valid status"),
+        (har(entry(content={"text": "?", "encoding": "base64"})), "a body is not valid base64"),
     ],
 )
 def test_what_is_no_har_is_told_in_one_sentence(data: bytes, says: str) -> None:

@@ -265,7 +265,7 @@ def test_an_odd_header_cannot_smuggle_a_second_one_into_a_replay() -> None:
         (f"interactions: [{{request: {{uri: '{URL}'}}, response: {{}}}}]", "the response has no status"),
         (
             f"interactions: [{{request: {{uri: '{URL}'}}, response: {{status: {{code: 7}}}}}}]",
-            "7 is no status",
+            "7 is not a valid status",
         ),
         ("interactions: [", "cannot be read as YAML: line 2: did not find"),
         ("\x00", "cannot be read as YAML"),

@@ -183,7 +183,7 @@ def test_what_a_trace_lacks_is_told_and_stays_with_the_session(home: Path, tmp_p
     imported = import_file(home, file)
     others, broken, missing = imported.remarks
     assert others == "the file has 1 other run(s), not shown: other"
-    assert broken.startswith("line 2: no JSON") and "the whole of 'output' is not there" in missing
+    assert broken.startswith("line 2: not JSON") and "the whole of 'output' is not there" in missing
     assert import_file(home, file).remarks == imported.remarks
     with opened(home, imported.session_id) as reader:
         recording = reader.recording()
@@ -195,7 +195,7 @@ def test_what_a_trace_lacks_is_told_and_stays_with_the_session(home: Path, tmp_p
 def test_what_a_trace_without_an_end_lacks_stays_with_the_session_too(home: Path, tmp_path: Path) -> None:
     file = written(tmp_path, trace_of(("llm_call", {"content": "one"})) + b"broken\n", "run.jsonl")
     imported = import_file(home, file)
-    assert len(imported.remarks) == 1 and imported.remarks[0].startswith("line 2: no JSON")
+    assert len(imported.remarks) == 1 and imported.remarks[0].startswith("line 2: not JSON")
     session = Library(home).find(imported.session_id)
     assert session.end is None and session.start.tags["damage"] == imported.remarks[0]
     assert import_file(home, file).remarks == imported.remarks

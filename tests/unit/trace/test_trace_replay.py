@@ -346,7 +346,7 @@ def test_damaged_lines_count_and_are_told(path: Path) -> None:
     path.write_bytes(first + b"\xff garbage\n" + b"".join(rest) + b'{"kind":"torn')
     told = rewind.replay(path, 3)
     assert list(told) == EXPECTED["openai"][:3]
-    assert told.remarks[0].startswith("line 2: no JSON") and "line 8: unfinished" in told.remarks[1]
+    assert told.remarks[0].startswith("line 2: not JSON") and "line 8: unfinished" in told.remarks[1]
 
 
 def test_a_whole_line_behind_a_torn_one_is_read(path: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_whole_line_behind_a_torn_one_is_read(path: Path) -> None:
 
 @pytest.mark.parametrize("n", [-1, 1.5, "3", True])
 def test_a_number_that_counts_nothing_is_refused(path: Path, n: Any) -> None:
-    with pytest.raises(UsageError, match="no number of entries"):
+    with pytest.raises(UsageError, match="not a number of entries"):
         rewind.replay(record(path, "openai"), n)
 
 

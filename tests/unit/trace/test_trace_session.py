@@ -288,7 +288,7 @@ def test_too_large_and_too_deep_are_named(path: Path) -> None:
     path.write_text(good + '{"kind":"note","x":' + "[" * 500 + "]" * 500 + "}\n")
     assert not read_trace_file(path).recording.damage
     path.write_text(good + '{"kind":"note","x":' + "9" * 5000 + "}\n")
-    assert read_trace_file(path).recording.damage[0].startswith("line 2: no JSON")
+    assert read_trace_file(path).recording.damage[0].startswith("line 2: not JSON")
     path.write_text(good + '{"kind":"note","x":"' + "x" * 200 + '"}\n')
     assert read_trace_file(path, line_bytes=100).recording.damage == ("line 2: longer than 100 bytes",)
     path.write_text(good * 20)

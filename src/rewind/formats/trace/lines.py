@@ -197,9 +197,9 @@ def _parse(number: int, line: bytes, run: str) -> tuple[TraceLine | None, str]:
     except RecursionError:
         return None, "nested too deep"
     except ValueError as error:
-        return None, f"no JSON ({str(error)[:80]})"
+        return None, f"not JSON ({str(error)[:80]})"
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str):
-        return None, "no JSON object with a kind"
+        return None, "not a JSON object with a kind"
     kind, ts, own_run = fields.pop("kind"), fields.pop("ts", None), fields.pop("run", None)
     is_moment = isinstance(ts, int | float) and not isinstance(ts, bool) and 0 <= ts <= _LAST_SECOND
     parsed = TraceLine(
