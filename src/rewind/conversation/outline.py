@@ -12,7 +12,7 @@ from rewind.model.message import Answered, Asked, Message, Role, ToolResult, Too
 from rewind.model.session import Recording
 from rewind.model.step import Reading, Step, StepKind
 from rewind.providers.api import Api
-from rewind.providers.catalogue import FALLBACK, identify
+from rewind.providers.catalogue import FALLBACK, identify, named
 from rewind.providers.summary import short
 
 Bodies = Callable[[Step], tuple[bytes, bytes]]
@@ -75,6 +75,12 @@ class OutlineStep:
     retry_of: int | None
     reading: Reading
     """The short form, by today's codecs; what they cannot tell is as it was told when it was recorded."""
+
+    @property
+    def label(self) -> str:
+        """What lists of steps call it: ``llm``, ``mcp``, ``http``, ``tool``, ``note`` …"""
+        api = named(self.step.request.provider)
+        return (api.label if api else "") or self.kind.value.removesuffix("_call")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

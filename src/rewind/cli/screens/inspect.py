@@ -15,7 +15,6 @@ from rewind.model.http import Headers
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
-from rewind.providers.catalogue import named
 from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
@@ -187,7 +186,7 @@ def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
     is_call = one.kind is StepKind.LLM_CALL
     return [
         str(step.index),
-        Span("llm", "cyan") if is_call else _kind(one),
+        Span(one.label, "cyan" if is_call else ""),
         _thread(one),
         reading.model or request.model or NONE,
         number(reading.usage.input),
@@ -198,11 +197,6 @@ def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
         step_status(step),
         text,
     ]
-
-
-def _kind(one: OutlineStep) -> str:
-    api = named(one.step.request.provider)
-    return (api.label if api else "") or one.kind.value.removesuffix("_call")
 
 
 def _tool_row(call: ToolCall) -> list[Cell]:
