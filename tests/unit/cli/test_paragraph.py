@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.screens.paragraph import print_hanging, wrapped
-from rewind.cli.screens.table import display_width
+from rewind.cli.screens.layout import display_width, print_hanging, wrapped
 from rewind.cli.screens.terminal import Span, Terminal
 
 

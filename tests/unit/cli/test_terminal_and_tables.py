@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewind.cli.screens.layout import Column, display_width, print_table
 from rewind.cli.screens.list import unique_prefixes
-from rewind.cli.screens.table import Column, display_width, print_table
 from rewind.cli.screens.terminal import PIPE_WIDTH, Span, Terminal, terminal
 
 

@@ -5,8 +5,7 @@ from itertools import accumulate
 
 from rewind.cli.screens.diff import print_sides
 from rewind.cli.screens.difference import cause_blocks, cause_lines, print_causes
-from rewind.cli.screens.paragraph import Line, print_hanging, room
-from rewind.cli.screens.table import display_width
+from rewind.cli.screens.layout import Line, display_width, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding

@@ -6,8 +6,7 @@ from itertools import groupby
 
 from rewind.cli.screens.difference import MOST, difference_lines
 from rewind.cli.screens.facts import status
-from rewind.cli.screens.paragraph import Line, print_hanging, room
-from rewind.cli.screens.table import display_width
+from rewind.cli.screens.layout import Line, display_width, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from rewind.cli.screens.context import SIGNS
-from rewind.cli.screens.paragraph import Line, print_hanging
+from rewind.cli.screens.layout import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences

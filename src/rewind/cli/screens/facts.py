@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Sequence
 
-from rewind.cli.screens.table import LONGEST
+from rewind.cli.screens.layout import LONGEST
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Lineage, Session

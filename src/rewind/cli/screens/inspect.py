@@ -6,7 +6,7 @@ from typing import Any
 
 from rewind.cli.screens.context import print_changes, print_context
 from rewind.cli.screens.facts import print_facts, session_facts
-from rewind.cli.screens.table import Cell, Column, print_table
+from rewind.cli.screens.layout import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, OutlineStep

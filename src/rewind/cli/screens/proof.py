@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rewind.cli.screens.difference import change_lines
-from rewind.cli.screens.paragraph import Line, print_hanging
+from rewind.cli.screens.layout import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.proof import AnswerOutcome, Hunk
 from rewind.text import dollars, plural

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rewind.cli.screens.facts import changes, print_facts
-from rewind.cli.screens.table import Cell, Column, print_table
+from rewind.cli.screens.layout import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.step import Step
 from rewind.pricing.spending import Spending

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rewind.cli.screens.table import GAP, display_width
+from rewind.cli.screens.layout import GAP, display_width
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.reading.search import SearchReport
 from rewind.safe import safe

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
-from rewind.cli.screens.table import Cell, Column, print_table
+from rewind.cli.screens.layout import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal, err, out
 from rewind.pricing.report import Day, Figures, Report
 from rewind.reading.stats import UsageStats

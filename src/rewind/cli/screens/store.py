@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rewind.cli.screens.table import Column, print_table
+from rewind.cli.screens.layout import Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.text import NONE, plural
