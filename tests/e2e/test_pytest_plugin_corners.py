@@ -112,11 +112,11 @@ def test_corners(lab: Callable[[Playbook], Lab]) -> None:
     recorded = project.pytest("-q", env={"WORD": "old"})
     assert outcomes(recorded) == {"passed": 7, "skipped": 1, "failed": 1}, recorded.text
     assert (
-        "test_not_yet_recorded.rw is not there, and nothing is recorded because the mode is none."
+        "test_not_yet_recorded.rw does not exist, and nothing is recorded because the mode is none."
         in recorded.text
     )
     assert re.search(
-        r"test_with_a_secret\.rw: step 1, request body .* looks like .*: look before you commit",
+        r"test_with_a_secret\.rw: step 1, request body .* looks like .*: check it before you commit",
         recorded.text,
     )
     assert "a8Kd93" not in recorded.text.partition("rewind: ")[2]
@@ -141,5 +141,5 @@ def test_a_strict_run_writes_no_secret(lab: Callable[[Playbook], Lab]) -> None:
     project.write("tests/test_corners.py", TESTS)
     strict = project.pytest("-q", "-k", "secret", "--rewind-strict", env={"WORD": "old"})
     assert outcomes(strict) == {"passed": 1, "error": 1}, strict.text
-    assert "test_with_a_secret.rw is not written, because it seems to hold a secret" in strict.text
+    assert "test_with_a_secret.rw was not written, because it seems to contain a secret" in strict.text
     assert project.cassettes() == []

@@ -88,7 +88,7 @@ def test_recording_one_test_anew_keeps_the_steps_of_those_that_share_its_cassett
     one = project.pytest("-q", "tests/test_shared.py::test_a", "--rewind=rewrite", env=changed)
     assert one.code == 0, one.text
     assert (
-        "tests/cassettes/team.rw: 3 steps of before are kept, for other tests may need them; to drop them, delete it"
+        "tests/cassettes/team.rw: 3 older steps are kept, because other tests may need them; to drop them, delete it"
         in one.text
     )
     after = project.pytest("-q", "--rewind=none", env=changed)
@@ -116,7 +116,7 @@ def test_recording_one_test_anew_keeps_the_steps_of_those_that_share_its_cassett
     before = calls.calls
     damaged = project.pytest("-q", "tests/test_shared.py::test_a", "--rewind=rewrite")
     assert outcomes(damaged) == {"error": 1}, damaged.text
-    assert "delete it and record all tests that use it anew" in damaged.text
+    assert "delete it and record all tests that use it again" in damaged.text
     assert str(project.folder / "tests/cassettes") not in damaged.text
     assert calls.calls == before
 
@@ -141,7 +141,7 @@ def test_what_fails_late_is_not_written_and_what_was_missed_is_not_skipped(
         in missed.text
     )
     assert "During handling" not in missed.text.partition("= FAILURES =")[2]
-    assert "calls of fixtures wider than one test are on no cassette" in missed.text
+    assert "calls of fixtures with a wider scope than one test are never on a cassette" in missed.text
     assert project.lab.provider.calls == calls
 
 

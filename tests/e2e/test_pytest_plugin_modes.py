@@ -49,7 +49,7 @@ def test_the_life_of_cassettes(lab: Callable[[Playbook], Lab]) -> None:
     missing = project.pytest("-q", "-o", "rewind_mode=all", env={"CI": "true"})
     assert outcomes(missing) == {"failed": 4}, missing.text
     assert (
-        "tests/cassettes/test_modes/test_asks.rw is not there, and nothing is recorded because CI is set."
+        "tests/cassettes/test_modes/test_asks.rw does not exist, and nothing is recorded because CI is set."
         in missing.text
     )
     assert "Record it:  pytest tests/test_modes.py::test_asks --rewind=once" in missing.text
@@ -59,7 +59,7 @@ def test_the_life_of_cassettes(lab: Callable[[Playbook], Lab]) -> None:
     # But it does when the command says so, and says that in the header. Nothing of a failing test is written.
     write(project, fails=True)
     once = project.pytest("--rewind=once", env={"CI": "true"})
-    assert "rewind: mode once, by --rewind, though this is a CI server" in once.text
+    assert "rewind: mode once, from --rewind, although CI is set" in once.text
     assert outcomes(once) == {"failed": 1, "passed": 3}, once.text
     assert (
         "this run is kept: rewind inspect .rewind/last-failed/tests/test_modes/test_fails_today.rw"
@@ -132,7 +132,7 @@ def test_recording_anew_keeps_what_a_failing_test_had(lab: Callable[[Playbook], 
     assert not kept.exists()
     wrong = project.pytest("-q", "tests/test_typo.py")
     assert outcomes(wrong) == {"error": 3}, wrong.text
-    assert "@pytest.mark.rewind knows no 'alow_drift'.\nDid you mean 'allow_drift'?" in wrong.text
+    assert "@pytest.mark.rewind has no argument 'alow_drift'.\nDid you mean 'allow_drift'?" in wrong.text
     assert "rewind_run needs a test with @pytest.mark.rewind" in wrong.text
     assert "never run" not in wrong.text.partition("short test summary")[2]
     assert "tests/broken.rw" in wrong.text

@@ -33,7 +33,7 @@ TESTS = """
         with pytest.raises(ConnectionError) as blocked:
             connect(FAR_AWAY)
         text = str(blocked.value)
-        assert "tests/test_net.py::test_marked wanted to connect to 192.0.2.1:9" in text
+        assert "tests/test_net.py::test_marked tried to connect to 192.0.2.1:9" in text
         assert 'allowed_hosts=["192.0.2.1"]' in text
         with pytest.raises(ConnectionError, match="https://example.com"):
             socket.create_connection(("example.com", 443), timeout=0.2)
@@ -95,6 +95,6 @@ def test_nothing_leaves_this_machine_in_a_replay(lab: Callable[[Playbook], Lab])
     blocked = project.offline("-rA", "--rewind-block-network", "-k", "unmarked")
     assert outcomes(blocked) == {"passed": 1}, blocked.text
     assert (
-        "UNMARKED Offline rewind: tests/test_net.py::test_unmarked wanted to connect to 192.0.2.1:9"
+        "UNMARKED Offline rewind: tests/test_net.py::test_unmarked tried to connect to 192.0.2.1:9"
         in blocked.text
     )

@@ -59,10 +59,10 @@ def test_a_changed_prompt_fails_with_the_word_diff_and_is_reviewed(project: Proj
     )
     assert "messages[0].content" in text
     assert "terse" in text and "kind" in text
-    assert 'record it anew:  pytest "tests/test_it.py::test_swallows[one]" --rewind=rewrite' in text
+    assert 'record it again:  pytest "tests/test_it.py::test_swallows[one]" --rewind=rewrite' in text
     # The test that failed by itself keeps its own error, and ours stands below it.
     assert "assert 'I do not know.' == 'about three'" in text
-    assert "record it anew:  pytest tests/test_it.py::test_fails_itself --rewind=rewrite" in text
+    assert "record it again:  pytest tests/test_it.py::test_fails_itself --rewind=rewrite" in text
     assert rewind_line(red) == "rewind: 1 replayed, 0 live, saved <$0.0001 · 3 tests with a stale cassette"
 
     # The failing run can be compared with the cassette, by the very words that were printed.
@@ -78,7 +78,7 @@ def test_a_changed_prompt_fails_with_the_word_diff_and_is_reviewed(project: Proj
     listed = project.pytest("-q", "--rewind=review")
     assert listed.code == 1
     assert listed.text.splitlines()[-4:] == [
-        "rewind: 3 stale cassettes; to record anew:",
+        "rewind: 3 stale cassettes; to record again:",
         "  pytest tests/test_it.py::test_fails_itself --rewind=rewrite",
         '  pytest "tests/test_it.py::test_swallows[one]" --rewind=rewrite',
         '  pytest "tests/test_it.py::test_swallows[two]" --rewind=rewrite',
@@ -95,7 +95,7 @@ def test_a_changed_prompt_fails_with_the_word_diff_and_is_reviewed(project: Proj
         seat.type("n\n")
         seat.sees("re-record? [y/N/a/q]")
         seat.type("a\n")
-        seat.sees("recording 2 tests anew")
+        seat.sees("recording 2 tests again")
         code, _ = seat.ends()
         assert code == 1, "one that failed was not recorded anew"
     assert project.lab.provider.calls == calls + 2

@@ -113,9 +113,9 @@ class CassetteUpdate:
             return open_cassette(path)
         except BadCassette as problem:
             message = problem.message.replace(str(path), self._cassette.shown)
-        hint = f"Record it anew:  {pytest_command(self._cassette.address, Mode.REWRITE)}"
+        hint = f"Record it again:  {pytest_command(self._cassette.address, Mode.REWRITE)}"
         if self._cassette.may_have_other_users:
-            hint = "Mend it, or delete it and record all tests that use it anew."
+            hint = "Repair it, or delete it and record all tests that use it again."
         raise BadCassette(message, hint=hint)
 
     def write(
@@ -151,7 +151,7 @@ class CassetteUpdate:
         unneeded = cassette.action is CassetteAction.RECORD and rewrites and not cassette.may_have_other_users
         if unneeded and path.exists() and path not in self._written:
             path.unlink()
-            return replace(usage, remarks=(*usage.remarks, f"asked nothing; {cassette.shown} is removed"))
+            return replace(usage, remarks=(*usage.remarks, f"made no calls; {cassette.shown} was removed"))
         return usage
 
     def _save(self, run: RecordedRun, usage: CassetteUsage) -> CassetteUsage:
@@ -167,7 +167,7 @@ class CassetteUpdate:
         )
         if secrets and self._state.strict:
             raise EnvironmentProblem(
-                f"{shown} is not written, because it seems to hold a secret: {'; '.join(secrets)}.",
+                f"{shown} was not written, because it seems to contain a secret: {'; '.join(secrets)}.",
                 hint="Take it out of what the test sends, or record without --rewind-strict.",
             )
         try:

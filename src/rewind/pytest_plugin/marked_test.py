@@ -79,7 +79,7 @@ class MarkedTest:
     def _missing(self, shown: str, mode: Mode) -> str:
         why = "CI is set" if self._state.choice.origin == "CI" else f"the mode is {mode}"
         return (
-            f"rewind: {shown} is not there, and nothing is recorded because {why}.\n"
+            f"rewind: {shown} does not exist, and nothing is recorded because {why}.\n"
             f"Record it:  {pytest_command(self._address, Mode.ONCE)}"
         )
 

@@ -42,8 +42,7 @@ def read_mark(
     if "cassette" in defaults:
         raise BadOption(
             "rewind_config cannot name a cassette.",
-            hint="One for all tests of a module is its mark's matter: "
-            'pytestmark = pytest.mark.rewind(cassette="….rw")',
+            hint='To share one among the tests of a module: pytestmark = pytest.mark.rewind(cassette="….rw")',
         )
     _check_names(defaults, "rewind_config", [name for name in _READERS if name != "cassette"])
     values: dict[str, Any] = {}
@@ -60,7 +59,7 @@ def _check_names(named: Mapping[str, Any], where: str, known: Collection[str]) -
 
             near = get_close_matches(name, known, n=1)
             raise BadOption(
-                f"{where} knows no {name!r}.",
+                f"{where} has no argument {name!r}.",
                 hint=f"Did you mean {near[0]!r}?" if near else f"It takes: {', '.join(known)}.",
             )
 
@@ -83,7 +82,7 @@ def _yes_or_no(value: Any, where: str) -> bool:
 def _texts(value: Any, where: str) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) and text for text in texts):
-        raise BadOption(f"{where} must be a list of texts, not {value!r}.")
+        raise BadOption(f"{where} must be a list of strings, not {value!r}.")
     return tuple(texts)
 
 

@@ -57,17 +57,17 @@ class NetworkGuard:
 
     def _blocked_test(self, url: str) -> str:
         return (
-            f"rewind: {self._address} wanted to connect to {url}, and the network is blocked.\n"
+            f"rewind: {self._address} tried to connect to {url}, and the network is blocked.\n"
             f"  - To play its calls from a cassette: @pytest.mark.rewind\n"
-            f"  - To let every test through to it: rewind_allowed_hosts = {host_of(url)} in the ini file"
+            f"  - To allow it for every test: rewind_allowed_hosts = {host_of(url)} in the ini file"
         )
 
     def _blocked_fixture(self, url: str) -> str:
         return (
-            f"rewind: a fixture that {self._address} shares with other tests wanted to connect to {url}; "
-            "calls of fixtures wider than one test are on no cassette.\n"
-            f"  - To have it on the cassette: give the fixture the scope of a function\n"
-            f"  - To let every test through to it: rewind_allowed_hosts = {host_of(url)} in the ini file"
+            f"rewind: a fixture that {self._address} shares with other tests tried to connect to {url}; "
+            "calls of fixtures with a wider scope than one test are never on a cassette.\n"
+            f"  - To record it on the cassette: give the fixture function scope\n"
+            f"  - To allow it for every test: rewind_allowed_hosts = {host_of(url)} in the ini file"
         )
 
 

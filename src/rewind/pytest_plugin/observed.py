@@ -19,7 +19,7 @@ class UnknownCost:
         calls = f"{self.calls} calls have" if self.calls != 1 else "1 call has"
         raise RewindError(
             f"The cost of this run is not known: {calls} no price.",
-            hint="Name the model's price in pyproject.toml: [tool.rewind.prices]",
+            hint="Set the model's price in pyproject.toml: [tool.rewind.prices]",
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse

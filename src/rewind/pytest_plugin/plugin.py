@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         metavar="MODE",
         help="none: only cassettes answer; once: record what has no cassette; new: add what is missing; all, rewrite: "
-        "record anew; review: as none, then ask what to record anew. Default: once, and none where CI is set.",
+        "record again; review: as none, then ask what to record again. Default: once, and none where CI is set.",
     )
     group.addoption(
         "--rewind-strict",
@@ -49,9 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rewind-connect-to",
         action="append",
         metavar="HOST:PORT:ADDR:PORT",
-        help="When recording, dial ADDR:PORT where HOST:PORT is meant (repeatable).",
+        help="When recording, connect to ADDR:PORT instead of HOST:PORT (repeatable).",
     )
-    parser.addini("rewind_mode", "The mode where neither --rewind nor CI says otherwise.", default="")
+    parser.addini("rewind_mode", "The mode, unless --rewind or CI sets another.", default="")
     parser.addini("rewind_strict", "As --rewind-strict.", type="bool", default=False)
     parser.addini("rewind_block_network", "As --rewind-block-network.", type="bool", default=False)
     parser.addini("rewind_allowed_hosts", "Hosts that every test may reach.", type="args", default=[])
@@ -74,8 +74,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     choice = config.stash[STATE].choice
     if not choice.is_explicit:
         return None
-    in_spite = ", though this is a CI server" if choice.in_ci and choice.mode.may_go_live else ""
-    return f"rewind: mode {choice.mode}, by {choice.origin}{in_spite}"
+    in_spite = ", although CI is set" if choice.in_ci and choice.mode.may_go_live else ""
+    return f"rewind: mode {choice.mode}, from {choice.origin}{in_spite}"
 
 
 # ── one test ─────────────────────────────────────────────────────────────────────────────────────────────────

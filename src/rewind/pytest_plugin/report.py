@@ -171,10 +171,10 @@ def _details(usages: Usages, unused: Sequence[str], *, verbose: bool) -> Iterato
     """The lines below: always what needs a look, and with ``-v`` all the rest."""
     for usage in usages:
         for secret in usage.secrets:
-            yield f"  {usage.cassette}: {secret}: look before you commit it"
+            yield f"  {usage.cassette}: {secret}: check it before you commit"
     for cassette, kept in _kept_steps(usages):
         yield (
-            f"  {cassette}: {plural(kept, 'step')} of before {'is' if kept == 1 else 'are'} kept, for other tests may "
+            f"  {cassette}: {plural(kept, 'older step')} {'is' if kept == 1 else 'are'} kept, because other tests may "
             "need them; to drop them, delete it and record all its tests"
         )
     for cassette in unused:
@@ -211,7 +211,7 @@ class UnplayedSteps:
 
     def __str__(self) -> str:
         if len(self.left) == self.total:
-            return f"{self.cassette}: not one of its {plural(self.total, 'step')} was played"
+            return f"{self.cassette}: none of its {plural(self.total, 'step')} was played"
         shown = ", ".join(map(str, self.left[:_SHOWN])) + (", …" if len(self.left) > _SHOWN else "")
         steps = f"step {shown} was" if len(self.left) == 1 else f"steps {shown} were"
         return f"{self.cassette}: {steps} not played ({len(self.left)} of {self.total})"

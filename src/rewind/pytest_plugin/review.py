@@ -27,14 +27,14 @@ def review(state: PluginState, session: pytest.Session, stale: Sequence[Cassette
         return
     with _terminal_in_hand(state.config):
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
-            terminal.write_line(f"rewind: {plural(len(stale), 'stale cassette')}; to record anew:")
+            terminal.write_line(f"rewind: {plural(len(stale), 'stale cassette')}; to record again:")
             for usage in stale:
                 terminal.write_line(f"  {pytest_command(usage.test, Mode.REWRITE)}")
             return
         wanted = chosen(stale, show=lambda text: terminal.write_line(safe(text)), ask=_ask)
         if not wanted:
             return
-        terminal.write_line(f"rewind: recording {plural(len(wanted), 'test')} anew")
+        terminal.write_line(f"rewind: recording {plural(len(wanted), 'test')} again")
         terminal.flush()
         done = _record(state, [usage.test for usage in wanted])
     failures = sum(len(terminal.stats.get(outcome, [])) for outcome in ("failed", "error"))
@@ -46,7 +46,7 @@ def review(state: PluginState, session: pytest.Session, stale: Sequence[Cassette
 def chosen(
     stale: Sequence[CassetteUsage], *, show: Callable[[str], None], ask: Callable[[], str]
 ) -> list[CassetteUsage]:
-    """Those to record anew: ``y`` this one, ``a`` this one and all that follow, ``q`` no more, anything else no."""
+    """Those to record again: ``y`` this one, ``a`` this one and all that follow, ``q`` no more, anything else no."""
     wanted: list[CassetteUsage] = []
     for at, usage in enumerate(stale):
         for line in ("", usage.test, usage.stale):

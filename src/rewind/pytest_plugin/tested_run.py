@@ -110,9 +110,9 @@ class TestedRun:
     def _blocked(self, url: str) -> str:
         host = host_of(url)
         return (
-            f"rewind: {self._cassette.address} wanted to connect to {url}, which is not on {self._cassette.shown}.\n"
-            f'  - To have it on the cassette: @pytest.mark.rewind(hosts=["{host}"]), and {self._record_again}\n'
-            f'  - To let it through: @pytest.mark.rewind(allowed_hosts=["{host}"])'
+            f"rewind: {self._cassette.address} tried to connect to {url}, which is not on {self._cassette.shown}.\n"
+            f'  - To record it on the cassette: @pytest.mark.rewind(hosts=["{host}"]), and {self._record_again}\n'
+            f'  - To allow it: @pytest.mark.rewind(allowed_hosts=["{host}"])'
         )
 
     # ── as it stands ─────────────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +159,7 @@ class TestedRun:
             ]
             if len(misses) > 3:
                 paragraphs.append(f"… and {len(misses) - 3} more")
-            paragraphs.append(f"If this was meant, record it anew:  {self._record_again}")
+            paragraphs.append(f"If this change is intended, record it again:  {self._record_again}")
             return "\n\n".join(paragraphs)
         may_judge = self._cassette.action is CassetteAction.PLAY and not self._cassette.may_have_other_users
         left = self._begun.progress().unused if strict and may_judge else ()
@@ -168,7 +168,7 @@ class TestedRun:
             return (
                 f"rewind: {plural(len(left), 'step')} of {self._cassette.shown} "
                 f"{'was' if len(left) == 1 else 'were'} not played: {shown}\n\n"
-                f"If this was meant, record it anew:  {self._record_again}"
+                f"If this change is intended, record it again:  {self._record_again}"
             )
         return ""
 
@@ -214,7 +214,7 @@ class TestedRun:
                 return usage
             if (broken := self._begun.progress().broken) is not None:
                 raise EnvironmentProblem(
-                    f"{self._cassette.shown} is not written: the recording is not complete ({broken})."
+                    f"{self._cassette.shown} was not written: the recording is not complete ({broken})."
                 )
             return self._update.write(self.recorded(), self._tape, usage, hosts=self._hosts)
         finally:

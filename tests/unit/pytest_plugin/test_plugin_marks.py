@@ -32,10 +32,10 @@ def test_what_a_mark_does_not_name_is_taken_from_the_config() -> None:
         (("a.yaml",), {}, "must be a path that ends in .rw or .rw.zst, not 'a.yaml'"),
         ((3,), {}, "must be a path"),
         (("a\0.rw",), {}, "must be a path"),
-        ((), {"ignored": ["x"]}, "knows no 'ignored'"),
+        ((), {"ignored": ["x"]}, "has no argument 'ignored'"),
         ((), {"allow_drift": "yes"}, "must be True or False"),
-        ((), {"hosts": [1]}, "must be a list of texts"),
-        ((), {"hosts": [""]}, "must be a list of texts"),
+        ((), {"hosts": [1]}, "must be a list of strings"),
+        ((), {"hosts": [""]}, "must be a list of strings"),
         ((), {"mode": "live"}, "it can be none, once"),
         ((), {"tools": "dead"}, "must be 'replay' or 'live'"),
     ],
@@ -51,7 +51,7 @@ def test_a_mark_that_makes_no_sense_is_told_why(
 def test_a_typo_is_answered_with_the_nearest_argument() -> None:
     with pytest.raises(BadOption) as problem:
         read_mark((), {}, {"alow_drift": True})
-    assert problem.value.message == "rewind_config knows no 'alow_drift'."
+    assert problem.value.message == "rewind_config has no argument 'alow_drift'."
     assert problem.value.hint == "Did you mean 'allow_drift'?"
 
 

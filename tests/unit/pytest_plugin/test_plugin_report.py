@@ -45,7 +45,7 @@ def test_a_step_that_one_of_two_tests_plays_is_not_left_over() -> None:
     (left,) = unplayed([played(used=(1,)), played(used=(1,))])
     assert str(left) == "a.rw: step 2 was not played (1 of 2)"
     (left,) = unplayed([played(used=())])
-    assert str(left) == "a.rw: not one of its 2 steps was played"
+    assert str(left) == "a.rw: none of its 2 steps was played"
 
 
 def test_a_failed_test_says_nothing_about_what_is_left_over() -> None:
@@ -57,7 +57,7 @@ def test_details_need_asking_but_secrets_do_not() -> None:
     usages = [played(used=(1,), blocked=("https://x.example/\x1b[2J",), secrets=("step 1: an API key",))]
     brief = summary_lines(usages, ["old.rw"], now=NOW, old_after=180, verbose=False)
     assert brief[1:] == [
-        "  a.rw: step 1: an API key: look before you commit it",
+        "  a.rw: step 1: an API key: check it before you commit",
         "  old.rw: no test uses it",
     ]
     verbose = summary_lines(usages, [], now=NOW, old_after=180, verbose=True)
