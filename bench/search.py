@@ -22,7 +22,7 @@ from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
-from rewind.store.derived import Derived
+from rewind.store.derived import DerivedDatabase
 from rewind.store.files import prepare_home
 from rewind.store.folders import folder_name
 from rewind.store.journal.writer import SessionWriter
@@ -148,9 +148,9 @@ def make_index(home: Path, steps: int) -> float:
         (size,) = db.execute("SELECT sum(strlen(text)) / 1e6 FROM texts").fetchone()
         return float(size), [name for (name,) in db.execute("SELECT folder FROM sessions").fetchall()]
 
-    done = Derived(home, "search", version=VERSION, tables=TABLES).write(fill)
-    assert done is not None, "the store was just made"
-    (size, folders), _ = done
+    database = DerivedDatabase(home, "search", version=VERSION, tables=TABLES)
+    nothing: tuple[float, list[str]] = 0.0, []
+    size, folders = database.ask(fill, lambda _db, filled, _empty: filled, nothing=nothing)
     for name in folders:  # one byte of a journal each: a session that is gone would be forgotten
         (sessions / name).mkdir()
         (sessions / name / "journal.jsonl").write_bytes(b"\n")

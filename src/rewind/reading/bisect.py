@@ -173,7 +173,7 @@ def _first_seen(
         old=before.lasting_value(aspect),
         until=bad.session,
         among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,
-        progress=lambda done, total: on_progress("sessions looked through", done, total),
+        on_progress=lambda done, total: on_progress("sessions looked through", done, total),
     )
 
 

@@ -87,4 +87,4 @@ def folders_with(home: Path, texts: Sequence[str], on_progress: OnProgress = ign
 
 
 def _index(home: Path, on_progress: OnProgress) -> SearchIndex:
-    return SearchIndex(home, progress=lambda done, of: on_progress("sessions made searchable", done, of))
+    return SearchIndex(home, on_progress=lambda done, of: on_progress("sessions made searchable", done, of))

@@ -178,7 +178,7 @@ def _chosen(
 
 def open_catalog(home: Path, prices: Prices, on_progress: OnProgress) -> Catalog:
     """The catalog of that store; it catches up when it is asked."""
-    return Catalog(home, prices=prices, progress=lambda done, of: on_progress("sessions read", done, of))
+    return Catalog(home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of))
 
 
 def _ancestors(library: Library, prices: Prices, sessions: Iterable[Session]) -> Iterator[ListedSession]:

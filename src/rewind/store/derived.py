@@ -7,7 +7,7 @@ version, a checksum error) the file is deleted and filled anew.
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,14 +21,14 @@ _SHUT = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
 }
-_LOCKED = {**_SHUT, "enable_external_access": "false", "lock_configuration": "true"}
+_Filled = TypeVar("_Filled")
 _Result = TypeVar("_Result")
 
 Columns = Mapping[str, str]
 Row = tuple[Any, ...]
 
 
-class Derived:
+class DerivedDatabase:
     """One such file, with the tables it must have."""
 
     def __init__(self, home: Path, name: str, *, version: int, tables: Mapping[str, Columns]) -> None:
@@ -38,20 +38,42 @@ class Derived:
         self._version = version
         self._tables = tables
 
-    def write(self, fill: Callable[[Any], _Result]) -> tuple[_Result, bool] | None:
-        """What ``fill`` makes of the open database, and whether it was empty; ``None`` where there is no store."""
-        if not check_home(self._home):
-            return None
+    def ask(
+        self,
+        fill: Callable[[Any], _Filled],
+        question: Callable[[Any, _Filled, bool], _Result],
+        *,
+        nothing: _Result,
+    ) -> _Result:
+        """Fill the database and ask it, in one go; ``nothing`` where there is no store.
 
-        def work(afresh: bool) -> tuple[_Result, bool]:
-            with closing(_connect(str(self._path), _SHUT)) as db:
-                empty = afresh or not self._is_current(db)
-                if empty:
-                    self._create(db)
-                return fill(db), empty
+        The question is given the database, what ``fill`` returned, and whether the database was empty before. It can
+        read and write nothing else. If DuckDB doubts its file, all of it is done once more with a new one.
+        """
+        if not check_home(self._home):
+            return nothing
+        import duckdb  # a fifth of a second to load, and only questions across sessions need it
 
         with self._lock():
-            return self._surely(work)
+            for afresh in (False, True):
+                try:
+                    with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:
+                        empty = afresh or not self._is_current(db)
+                        if empty:
+                            self._create(db)
+                        filled = fill(db)
+                        db.execute("SET enable_external_access = false")
+                        db.execute("SET lock_configuration = true")
+                        return question(db, filled, empty)
+                except RuntimeError as stopped:
+                    if str(stopped) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+                        raise KeyboardInterrupt from stopped
+                    raise
+                except duckdb.Error as error:
+                    why = str(error).splitlines()[0]
+                    for leftover in (self._path, self._path.with_suffix(".duckdb.wal")):
+                        leftover.unlink(missing_ok=True)
+        raise EnvironmentProblem(f"DuckDB cannot keep {self._path.name} in {self._home}: {why}")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -72,32 +94,10 @@ class Derived:
         finally:
             os.umask(old)
 
-    def _surely(self, work: Callable[[bool], _Result]) -> _Result:
-        """Do it; if DuckDB doubts its file, do it once more with a new one."""
-        import duckdb  # a fifth of a second to load, and only questions across sessions need it
-
-        for afresh in (False, True):
-            try:
-                return work(afresh)
-            except RuntimeError as stopped:
-                if str(stopped) == "Query interrupted":  # what DuckDB makes of Ctrl-C
-                    raise KeyboardInterrupt from stopped
-                raise
-            except duckdb.Error as error:
-                why = str(error)
-                for leftover in (self._path, self._path.with_suffix(".duckdb.wal")):
-                    leftover.unlink(missing_ok=True)
-        raise EnvironmentProblem(
-            f"DuckDB cannot keep {self._path.name} in {self._home}: {why.splitlines()[0]}"
-        )
-
     def _is_current(self, db: Any) -> bool:
-        found = db.execute(
-            "SELECT count(*) FROM information_schema.tables WHERE table_name = 'made_as'"
-        ).fetchone()
-        return (
-            bool(found[0]) and db.execute("SELECT max(version) FROM made_as").fetchone()[0] == self._version
-        )
+        made = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'made_as'"
+        version = "SELECT max(version) FROM made_as"
+        return bool(db.execute(made).fetchone()[0]) and db.execute(version).fetchone()[0] == self._version
 
     def _create(self, db: Any) -> None:
         for table, columns in (*self._tables.items(), ("made_as", {"version": "BIGINT"})):
@@ -111,17 +111,22 @@ def as_sql_path(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''")
 
 
-def shut_doors(db: Any) -> None:
-    """From here on the connection can read and write nothing but its own file."""
-    db.execute("SET enable_external_access = false")
-    db.execute("SET lock_configuration = true")
+def as_sql_text(text: str) -> str:
+    """The text as DuckDB takes it: no lone surrogates, no NUL."""
+    plain = text.isascii() and "\0" not in text
+    return text if plain else text.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
-def _connect(path: str, config: Mapping[str, str], *, read_only: bool = False) -> Any:
-    import duckdb  # a fifth of a second to load, and only questions across sessions need it
+def columns(**by_type: str) -> dict[str, str]:
+    """The columns of a table: ``columns(VARCHAR="folder id", DOUBLE="started")``."""
+    return {name: kind for kind, names in by_type.items() for name in names.split()}
 
-    return duckdb.connect(path, read_only=read_only, config=dict(config))
 
+def json_rows(path: Path, columns: Columns, *, lenient: bool = False) -> str:
+    """A table in a query, read from lines of JSON.
 
-def _rows(db: Any, query: str, params: Sequence[object]) -> list[Row]:
-    return list(db.execute(query, list(params)).fetchall())
+    A lenient one takes a value that does not fit its column for nothing, and what is no JSON for a row of nothing.
+    """
+    listed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
+    ignored = "ignore_errors = true, " if lenient else ""
+    return f"read_json('{as_sql_path(path)}', format = 'newline_delimited', {ignored}columns = {{{listed}}})"

@@ -134,7 +134,7 @@ def test_many_sessions_come_in_batches(tmp_path: Path, monkeypatch: pytest.Monke
     for nth in range(7):
         record(tmp_path, EXCHANGES[: nth % 3], id=f"{nth:08x}")
     told: list[tuple[int, int]] = []
-    catalog = Catalog(tmp_path, prices=PerToken(), progress=lambda done, total: told.append((done, total)))
+    catalog = Catalog(tmp_path, prices=PerToken(), on_progress=lambda done, total: told.append((done, total)))
     assert (state := catalog.catch_up()).steps == 6
     assert state.sessions == 7
     assert told == [(done, 7) for done in range(8)]

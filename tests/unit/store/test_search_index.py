@@ -243,7 +243,7 @@ def test_a_journal_that_shrank_is_another_one(tmp_path: Path):
 def test_nothing_is_read_again_without_need(tmp_path: Path):
     session(tmp_path, (turns("word"), saying("ok")))
     told: list[tuple[int, int]] = []
-    index = SearchIndex(tmp_path, progress=lambda done, total: told.append((done, total)))
+    index = SearchIndex(tmp_path, on_progress=lambda done, total: told.append((done, total)))
     index.catch_up()
     index.catch_up()
     assert told == [(0, 1)]
@@ -261,9 +261,9 @@ def test_what_was_brought_in_before_an_interruption_stays(tmp_path: Path, monkey
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        SearchIndex(tmp_path, progress=interrupt).catch_up()
+        SearchIndex(tmp_path, on_progress=interrupt).catch_up()
     told: list[int] = []
-    state = SearchIndex(tmp_path, progress=lambda _done, total: told.append(total)).catch_up()
+    state = SearchIndex(tmp_path, on_progress=lambda _done, total: told.append(total)).catch_up()
     assert (state.sessions, told) == (4, [2, 2])
     assert not list(tmp_path.glob(".search-*"))
 

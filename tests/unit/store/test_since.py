@@ -235,7 +235,7 @@ def test_without_an_old_value_only_the_first_is_looked_for(shelf: Shelf) -> None
     shelf.add("00000002", 1, [{"system": NEW}])
     shelf.add("00000003", 2, [{"system": NEW}])
     looked_through: list[int] = []
-    found = seen(shelf, old=None, progress=lambda done, _total: looked_through.append(done))
+    found = seen(shelf, old=None, on_progress=lambda done, _total: looked_through.append(done))
     assert (found.session.id, found.last_without, found.before) == ("00000002", None, 0)
     assert looked_through == [0, 1, 2, 3]
 

@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -83,27 +82,6 @@ def test_a_long_agent_takes_four_kilobytes_a_step(tmp_path: Path) -> None:
             assert reader.blob(step.response.body) == answered
     with library.open(session) as reader:  # and the last one first
         assert reader.blob(step.request.body) == exchanges[-1][0]
-
-
-def test_what_writing_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    agent = GrowingAgent(said=60_000, answered=5_000)
-    writer = SessionWriter.create(tmp_path, start())
-    for index in range(1, 21):
-        body, answer = agent.turn()
-        begun = time.process_time()
-        writer.request(request(index), body)
-        cost = time.process_time() - begun
-        writer.response(index, response(), answer)
-    begun = time.perf_counter()
-    for index in range(201, 401):
-        writer.request(request(index), b'{"messages":[{"content":"hi %d"}]}' % index)
-        writer.response(index, response(), b'{"content":"hello %d"}' % index)
-    small = (time.perf_counter() - begun) / 200
-    writer.close()
-    with capsys.disabled():
-        print(
-            f"\n  request of {len(body):,} bytes: {cost * 1000:.1f} ms CPU; small exchange: {small * 1000:.2f} ms"
-        )
 
 
 def test_parallel_conversations_each_lean_on_their_own(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from rewind.pricing.report import By, Day, Figures, Group, Report, Saved
 from rewind.pricing.spending import LEFT_OPEN, known_sum
 from rewind.store.catalog.fill import FingerprintedPricing, fill
 from rewind.store.catalog.rows import SESSION, STEP, TOKENS
-from rewind.store.derived import Derived, shut_doors
+from rewind.store.derived import DerivedDatabase, as_sql_text
 from rewind.store.files import Progress
 from rewind.store.journal.reader import end_in, peek, start_in, status_of
 from rewind.store.journal.totals import Totals
@@ -50,39 +50,27 @@ class Catalog:
         home: Path,
         *,
         prices: FingerprintedPricing | None = None,
-        progress: Progress = lambda _done, _total: None,
+        on_progress: Progress = lambda _done, _total: None,
     ) -> None:
-        self._home = home
-        self._prices = prices
-        self._progress = progress
-        self._file = Derived(home, "catalog", version=_VERSION, tables={"sessions": SESSION, "steps": STEP})
+        self._file = DerivedDatabase(
+            home, "catalog", version=_VERSION, tables={"sessions": SESSION, "steps": STEP}
+        )
+        self._fill: Callable[[Any], None] = lambda db: fill(db, home, prices, on_progress)
 
     def catch_up(self) -> CatalogState:
         """Bring in what the journals have that the catalog has not."""
 
-        def work(db: Any) -> tuple[int, int]:
-            fill(db, self._home, self._prices, self._progress)
-            sessions, steps = db.execute(
-                "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM steps)"
-            ).fetchone()
-            return sessions, steps
+        def state(db: Any, _filled: None, rebuilt: bool) -> CatalogState:
+            counted = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM steps)"
+            sessions, steps = db.execute(counted).fetchone()
+            return CatalogState(sessions=sessions, steps=steps, rebuilt=rebuilt)
 
-        done = self._file.write(work)
-        if done is None:
-            return CatalogState(sessions=0, steps=0, rebuilt=False)
-        (sessions, steps), rebuilt = done
-        return CatalogState(sessions=sessions, steps=steps, rebuilt=rebuilt)
+        nothing = CatalogState(sessions=0, steps=0, rebuilt=False)
+        return self._file.ask(self._fill, state, nothing=nothing)
 
     def asked(self, question: Callable[[Any], _Result], *, nothing: _Result) -> _Result:
         """Catch up and ask, in one breath; ``nothing`` where there is no store."""
-
-        def work(db: Any) -> _Result:
-            fill(db, self._home, self._prices, self._progress)
-            shut_doors(db)
-            return question(db)
-
-        done = self._file.write(work)
-        return nothing if done is None else done[0]
+        return self._file.ask(self._fill, lambda db, _filled, _empty: question(db), nothing=nothing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,26 +171,21 @@ def _conditions(wanted: SessionQuery) -> tuple[list[str], dict[str, Any]]:
     if wanted.outcomes:
         conditions.append("(" + " OR ".join(_OUTCOMES[outcome] for outcome in sorted(wanted.outcomes)) + ")")
     for at, (key, value) in enumerate(wanted.tags):
-        values[f"key{at}"] = _plain(key)
+        values[f"key{at}"] = as_sql_text(key)
         if value is None:
             conditions.append(f"list_contains(map_keys(tags), $key{at})")
         else:
             pair = f"struct_pack(key := $key{at}, value := $value{at})"
             conditions.append(f"list_contains(map_entries(tags), {pair})")
-            values[f"value{at}"] = _plain(value)
+            values[f"value{at}"] = as_sql_text(value)
     return conditions, values
 
 
 def _like(column: str, text: str, parameter: str, values: dict[str, Any]) -> str:
-    values[parameter] = _plain(text)
+    values[parameter] = as_sql_text(text)
     if any(sign in text for sign in "*?["):
         return f"coalesce(lower({column}) GLOB lower(${parameter}), false)"
     return f"coalesce(contains(lower({column}), lower(${parameter})), false)"
-
-
-def _plain(text: str) -> str:
-    """Arguments may hold bytes that are no text; no session is called so."""
-    return text.encode(errors="replace").decode()
 
 
 _TOTALS = f"""

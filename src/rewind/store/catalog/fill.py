@@ -19,7 +19,7 @@ from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Pricing, cost_of_call
 from rewind.store.catalog.rows import LINE, SESSION, Copier
-from rewind.store.derived import Columns, Row, as_sql_path
+from rewind.store.derived import Row, as_sql_path, json_rows
 from rewind.store.files import Progress, make_private_folder, open_private
 from rewind.store.folders import journal_size, session_folders
 from rewind.store.journal.records import whole_counts
@@ -62,7 +62,7 @@ class _Batch:
     last: int
 
 
-def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Progress) -> None:
+def fill(db: Any, home: Path, prices: FingerprintedPricing | None, on_progress: Progress) -> None:
     """All of it or nothing: a catalog never knows half a catch-up. Without prices, costs wait for the next one."""
     fresh, gone = _changes(db, home)
     stale = prices is not None and _is_priced_otherwise(db, prices.fingerprint)
@@ -77,7 +77,7 @@ def fill(db: Any, home: Path, prices: FingerprintedPricing | None, progress: Pro
             if prices is not None and stale:
                 for calls in _to_price_again(db, prices.fingerprint):
                     file.writelines(_cost_lines(prices, calls))
-            for calls in _brought_in(db, _copied(db, home, scratch, fresh, progress)):
+            for calls in _brought_in(db, _copied(db, home, scratch, fresh, on_progress)):
                 if prices is not None:
                     file.writelines(_cost_lines(prices, calls))
         if prices is not None:
@@ -100,7 +100,9 @@ def _changes(db: Any, home: Path) -> tuple[list[str], list[int]]:
     return fresh, [known[folder][0] for folder in left]
 
 
-def _copied(db: Any, home: Path, scratch: Path, folders: list[str], progress: Progress) -> Iterator[_Batch]:
+def _copied(
+    db: Any, home: Path, scratch: Path, folders: list[str], on_progress: Progress
+) -> Iterator[_Batch]:
     """The journals of those folders, in files for DuckDB."""
     (number,) = db.execute("SELECT coalesce(max(nr), 0) FROM sessions").fetchone()
     waiting = iter(enumerate(folders, number + 1))
@@ -114,14 +116,14 @@ def _copied(db: Any, home: Path, scratch: Path, folders: list[str], progress: Pr
         ):
             copier = Copier(lines)
             for nr, folder in waiting:
-                progress(done, len(folders))
+                on_progress(done, len(folders))
                 done += 1
                 if (row := copier.copy(home / "sessions" / folder, nr)) is not None:
                     sessions.write(json.dumps(row).encode() + b"\n")
                 if copier.copied >= _BATCH:
                     break
         yield replace(batch, last=number + done)
-    progress(done, len(folders))
+    on_progress(done, len(folders))
 
 
 def _brought_in(db: Any, batches: Iterator[_Batch]) -> Iterator[list[Row]]:
@@ -142,8 +144,9 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
     """Names in these queries are ours, not recorded ones."""
     session = ", ".join(f'"{name}"' for name in SESSION)
     told = ", ".join(f'any_value("{name}") AS "{name}"' for name in _TOLD)
+    arrived = json_rows(batch.sessions, SESSION | _RUN, lenient=True)
     for statement in (
-        f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT * FROM {_reading(batch.sessions, SESSION | _RUN)}",  # noqa: S608
+        f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT * FROM {arrived}",  # noqa: S608
         f"INSERT INTO sessions SELECT {session} FROM arrived",  # noqa: S608
         # The two lines of a step meet by its number. Few of their fields have the same name.
         f"""
@@ -157,7 +160,7 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
             any_value(ms) FILTER (abs(ms) < 1e12) AS ms,
             any_value(first_ms) FILTER (abs(first_ms) < 1e12) AS first_ms,
             count(tape) > 0 AS replayed
-        FROM {_reading(batch.lines, LINE)}
+        FROM {json_rows(batch.lines, LINE, lenient=True)}
         WHERE kind IN ('request', 'step', 'cut') AND step IS NOT NULL
         GROUP BY run, step
         HAVING count_if(kind = 'request') > 0)
@@ -287,15 +290,6 @@ def _counts(text: str) -> dict[str, int]:
         return whole_counts(json.loads(text))
     except (ValueError, RecursionError):
         return {}
-
-
-def _reading(path: Path, columns: Columns) -> str:
-    """A value that does not fit its column is nothing there; what is no line of ours is a row of nothing."""
-    listed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
-    return (
-        f"read_json('{as_sql_path(path)}', format = 'newline_delimited', ignore_errors = true, "
-        f"columns = {{{listed}}})"
-    )
 
 
 def _new_file(path: Path) -> BinaryIO:

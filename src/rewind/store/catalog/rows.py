@@ -13,23 +13,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rewind.model.program import program_of
+from rewind.store.derived import as_sql_text, columns
 from rewind.store.files import open_to_read, read_at
 from rewind.store.journal.lines import Fields, is_sound, trimmed, unseal_good
 from rewind.store.journal.reader import end_in, start_in
 
 TOKENS = ("tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning")
 
-
-def _columns(**by_type: str) -> dict[str, str]:
-    return {name: sql for sql, names in by_type.items() for name in names.split()}
-
-
-_OF_BOTH = _columns(
+_OF_BOTH = columns(
     VARCHAR="type provider host target model ending error tier usage",
     BIGINT="step thread status " + " ".join(TOKENS),
     DOUBLE="ts ms first_ms",
 )
-SESSION = _columns(
+SESSION = columns(
     INTEGER="nr",
     VARCHAR="folder id name program replay_of first last prices",
     DOUBLE="started ended",
@@ -38,11 +34,11 @@ SESSION = _columns(
 ) | {"tags": "MAP(VARCHAR, VARCHAR)"}
 """``nr`` names the session in the table of steps, by another number each time it is read. ``first`` and ``last`` are
 the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by."""
-STEP = _OF_BOTH | _columns(
+STEP = _OF_BOTH | columns(
     INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost"
 )
 """``asked`` is the model that was asked for, where the answer names another one; ``outcome`` a StepOutcome."""
-LINE = _OF_BOTH | _columns(VARCHAR="kind run key", BIGINT="tape")
+LINE = _OF_BOTH | columns(VARCHAR="kind run key", BIGINT="tape")
 """What is read of a line, and as what."""
 
 _LONGEST_LINE = 4 * 1024 * 1024
@@ -122,7 +118,7 @@ def _session_row(folder: str, first: bytes, last: bytes) -> Fields:
     tags = start.tags if isinstance(start.tags, dict) else {}
     return {
         **{name: _fitting(value, SESSION[name]) for name, value in row.items()},
-        "tags": {_plain(str(key)): _plain(str(value)) for key, value in tags.items()},
+        "tags": {as_sql_text(str(key)): as_sql_text(str(value)) for key, value in tags.items()},
     }
 
 
@@ -131,15 +127,10 @@ def _fitting(value: Any, sql: str) -> str | int | float | bool | None:
     match sql:
         case "VARCHAR":
             if value is None or isinstance(value, str):
-                return None if value is None else _plain(value)
+                return None if value is None else as_sql_text(value)
             return json.dumps(value)
         case "BOOLEAN":
             return value if isinstance(value, bool) else None
     if not isinstance(value, int | float) or not -_BEYOND < value < _BEYOND:
         return None
     return float(value) if sql == "DOUBLE" else int(value)
-
-
-def _plain(text: str) -> str:
-    """Without halves of surrogate pairs, which nobody can write."""
-    return text if text.isascii() else text.encode(errors="replace").decode()

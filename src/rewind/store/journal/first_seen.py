@@ -95,7 +95,7 @@ def first_seen(
     old: str | None = None,
     until: Session | None = None,
     among: Callable[[SessionStart], bool] = lambda _start: True,
-    progress: Progress = lambda _done, _total: None,
+    on_progress: Progress = lambda _done, _total: None,
 ) -> FirstSeen | None:
     """Which session first had the value; ``None`` if none is known to have had it.
 
@@ -110,7 +110,7 @@ def first_seen(
     formers: list[_Hit] = []
     unread = 0
     for done, folder in enumerate(folders):
-        progress(done, len(folders))
+        on_progress(done, len(folders))
         # One that began earlier may have come to the value later, so the first hit is not yet the last word.
         open_question = first is None or _began_by(folder, first.ts)
         if not open_question and former is None:
@@ -122,7 +122,7 @@ def first_seen(
             first = min(filter(None, (first, hit)), key=lambda one: one.ts, default=None)
             unread += cannot_tell
             formers += [was] if was is not None else []
-    progress(len(folders), len(folders))
+    on_progress(len(folders), len(folders))
     use = None if first is None else _use(sessions, first)
     if first is None or use is None:
         return None

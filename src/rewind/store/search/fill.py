@@ -23,7 +23,7 @@ from rewind.model.session import Status
 from rewind.model.step import Step
 from rewind.providers.catalogue import identify
 from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
-from rewind.store.derived import as_sql_path
+from rewind.store.derived import as_sql_text, columns, json_rows
 from rewind.store.files import Progress, open_private
 from rewind.store.folders import journal_size, session_folders
 from rewind.store.journal.lines import Fields
@@ -32,25 +32,10 @@ from rewind.store.journal.reader import FolderReader, peek
 LONGEST = 256 * 1024
 """Characters of a text that are searched; the rest of it is there in the recording."""
 
-SESSION = {
-    "folder": "VARCHAR",
-    "started": "DOUBLE",
-    "read_to": "BIGINT",
-    "done_to": "BIGINT",
-    "ended": "BOOLEAN",
-    "running": "BOOLEAN",
-    "texts": "BIGINT",
-    "unreadable": "BIGINT",
-}
-TEXT = {
-    "folder": "VARCHAR",
-    "started": "DOUBLE",
-    "step": "BIGINT",
-    "ts": "DOUBLE",
-    "kind": "VARCHAR",
-    "cut": "BOOLEAN",
-    "text": "VARCHAR",
-}
+SESSION = columns(
+    VARCHAR="folder", DOUBLE="started", BIGINT="read_to done_to texts unreadable", BOOLEAN="ended running"
+)
+TEXT = columns(VARCHAR="folder kind text", DOUBLE="started ts", BIGINT="step", BOOLEAN="cut")
 _COLUMNS = {"row": "VARCHAR", **SESSION, **TEXT}
 TABLES = {
     "sessions": SESSION,
@@ -73,14 +58,6 @@ class SessionTexts:
         self._texts = 0
         self._problems = 0
 
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    @property
-    def done_to(self) -> int:
-        return self._done_to
-
     def know(self, kind: str, text: str) -> None:
         """That text is in the index."""
         self._seen.add(_digest(kind, text))
@@ -91,20 +68,15 @@ class SessionTexts:
         with FolderReader(self._folder) as reader:
             recording = reader.recording()
             session = recording.session
-            begun = {"folder": self.name, "started": _finite(session.start.started)}
+            begun = {"folder": self._folder.name, "started": _finite(session.start.started)}
             running = session.status is Status.RUNNING
             waiting = False
             for step in recording.steps:
                 if step.index <= self._done_to:
                     continue
                 for passage in self._new(self._passages(reader, step)):
-                    yield {
-                        "row": "text",
-                        **begun,
-                        "step": step.index,
-                        "ts": _finite(step.request.ts),
-                        **passage,
-                    }
+                    ts = _finite(step.request.ts)
+                    yield {"row": "text", **begun, "step": step.index, "ts": ts, **passage}
                 # A step whose answer is still coming is read again next time, and all after it.
                 waiting = waiting or (running and step.response is None)
                 if not waiting:
@@ -145,18 +117,12 @@ class SessionTexts:
 
     def _new(self, passages: Iterator[Passage]) -> Iterator[Fields]:
         for kind, whole in passages:
-            text = fitting(whole[:LONGEST])
+            text = as_sql_text(whole[:LONGEST])
             digest = _digest(kind, text)
             if digest not in self._seen:
                 self._seen.add(digest)
                 self._texts += 1
                 yield {"kind": kind, "cut": len(whole) > LONGEST, "text": text}
-
-
-def fitting(text: str) -> str:
-    """The text as DuckDB takes it: no lone surrogates, no NUL."""
-    plain = text.isascii() and "\0" not in text
-    return text if plain else text.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
 def _digest(kind: str, text: str) -> bytes:
@@ -184,7 +150,7 @@ class _Grown(NamedTuple):
     known: _Known | None
 
 
-def fill(db: Any, home: Path, progress: Progress) -> int:
+def fill(db: Any, home: Path, on_progress: Progress) -> int:
     """Catch up with all sessions; how many could not be opened."""
     sessions = home / "sessions"
     waiting = deque(_grown(db, home))
@@ -195,7 +161,7 @@ def fill(db: Any, home: Path, progress: Progress) -> int:
             again: list[tuple[str, int]] = []
             size = 0
             while waiting and size < _BATCH:
-                progress(total - len(waiting), total)
+                on_progress(total - len(waiting), total)
                 folder, read_to, known = waiting.popleft()
                 texts = _resumed(db, sessions / folder, read_to, known)
                 try:
@@ -271,15 +237,13 @@ def _rows_file(home: Path) -> Iterator[tuple[Path, TextIO]]:
 
 def _insert(db: Any, rows: Path, again: list[tuple[str, int]]) -> None:
     """All of it or nothing. Names here are ours, not recorded ones."""
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
     session, text = (", ".join(f'"{name}"' for name in names) for names in (SESSION, TEXT))
     db.execute("BEGIN")
     for folder, done_to in again:
         db.execute("DELETE FROM sessions WHERE folder = ?", [folder])
         db.execute("DELETE FROM texts WHERE folder = ? AND step > ?", [folder, done_to])
     for statement in (
-        f"CREATE TEMP TABLE fresh AS SELECT * FROM read_json('{as_sql_path(rows)}', "  # noqa: S608
-        f"format = 'newline_delimited', columns = {{{columns}}})",
+        f"CREATE TEMP TABLE fresh AS SELECT * FROM {json_rows(rows, _COLUMNS)}",  # noqa: S608
         f"INSERT INTO texts SELECT {text} FROM fresh WHERE \"row\" = 'text'",  # noqa: S608
         f"INSERT INTO sessions SELECT {session} FROM fresh WHERE \"row\" = 'session'",  # noqa: S608
         "DROP TABLE fresh",

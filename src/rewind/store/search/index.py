@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rewind.store.derived import Derived, shut_doors
+from rewind.store.derived import DerivedDatabase, as_sql_text
 from rewind.store.files import Progress
-from rewind.store.search.fill import TABLES, fill, fitting
+from rewind.store.search.fill import TABLES, fill
 
 VERSION = 1
 _FIRST_WINDOW = 32 * 1024
@@ -89,10 +89,9 @@ class SearchResult:
 class SearchIndex:
     """Every question first brings in what was recorded since the last one."""
 
-    def __init__(self, home: Path, *, progress: Progress = lambda _done, _total: None) -> None:
-        self._home = home
-        self._derived = Derived(home, "search", version=VERSION, tables=TABLES)
-        self._progress = progress
+    def __init__(self, home: Path, *, on_progress: Progress = lambda _done, _total: None) -> None:
+        self._file = DerivedDatabase(home, "search", version=VERSION, tables=TABLES)
+        self._fill: Callable[[Any], int] = lambda db: fill(db, home, on_progress)
 
     def catch_up(self) -> IndexState:
         """Bring in what is new and forget what is gone."""
@@ -112,13 +111,9 @@ class SearchIndex:
         return self._ask(ask, set())
 
     def _ask(self, question: Callable[[Any, IndexState], _Result], nothing: _Result) -> _Result:
-        def work(db: Any) -> _Result:
-            lost = fill(db, self._home, self._progress)
-            shut_doors(db)
-            return question(db, _state(db, lost))
-
-        done = self._derived.write(work)
-        return nothing if done is None else done[0]
+        return self._file.ask(
+            self._fill, lambda db, lost, _empty: question(db, _state(db, lost)), nothing=nothing
+        )
 
 
 def _state(db: Any, lost: int) -> IndexState:
@@ -134,7 +129,7 @@ class _Matching:
 
     def __init__(self, db: Any, query: Query) -> None:
         self._case = query.case
-        rows = db.execute(f"SELECT {self.folded('unnest(?)')}", [[fitting(text) for text in query.texts]])
+        rows = db.execute(f"SELECT {self.folded('unnest(?)')}", [[as_sql_text(text) for text in query.texts]])
         self.needles = [needle for (needle,) in rows.fetchall()]
         self.values: dict[str, Any] = {f"text{at}": needle for at, needle in enumerate(self.needles)}
         conditions = [f"contains({self.folded('text')}, ${name})" for name in self.values]
