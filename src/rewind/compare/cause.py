@@ -1,7 +1,7 @@
 """Why did two runs part? Decided from what differs, in a fixed order of evidence; nothing is guessed.
 
 A cause is something that was not the same *before* the answers parted: what was asked for, said, brought or kept. If
-nothing was, the model itself answered otherwise. Several causes are all told; their order is that of
+nothing was, the model itself answered otherwise. All causes are named; their order is that of
 :class:`CauseKind`, from what was chosen for the whole run to what happened in it.
 """
 
@@ -34,18 +34,12 @@ class CauseKind(StrEnum):
     SAMPLING = "same request, different answer"
 
 
-_KIND_OF = {
-    Aspect.MODEL: CauseKind.MODEL,
-    Aspect.SNAPSHOT: CauseKind.SNAPSHOT,
-    Aspect.SYSTEM: CauseKind.SYSTEM,
-    Aspect.TOOLS: CauseKind.TOOLS,
-    Aspect.PARAMETERS: CauseKind.PARAMETERS,
-    Aspect.INPUT: CauseKind.INPUT,
-    Aspect.TOOL_OUTPUT: CauseKind.TOOL_OUTPUT,
-    Aspect.HISTORY: CauseKind.HISTORY,
+KIND_OF_ASPECT = {
+    **{aspect: CauseKind[aspect.name] for aspect in Aspect if aspect.name in CauseKind.__members__},
     Aspect.STATUS: CauseKind.ERROR,
 }
-LASTING_KINDS = frozenset(_KIND_OF[aspect] for aspect in LASTING)
+"""In the order of the evidence. What an answer says is never a cause."""
+LASTING_KINDS = frozenset(KIND_OF_ASPECT[aspect] for aspect in LASTING)
 """Causes that, once there, are there in every later step."""
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 
@@ -96,12 +90,13 @@ def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
 def _at(comparison: Comparison, row: Row, relation: Relation) -> Iterator[Cause]:
     """What differs at the row itself."""
     differences = comparison.differences(row)
-    for aspect, kind in _KIND_OF.items():
+    for aspect, kind in KIND_OF_ASPECT.items():
         if aspect not in relation.changed:
             continue
         since = _first_seen(comparison, row, aspect) if aspect in LASTING else row
-        told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
-        yield Cause(kind=kind, since=since, differences=told, evidence=_evidence(kind, row))
+        found = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
+        evidence = _tries(row) if kind is CauseKind.ERROR else ""
+        yield Cause(kind=kind, since=since, differences=found, evidence=evidence)
 
 
 def _before(comparison: Comparison, row: Row) -> Iterator[Cause]:
@@ -112,8 +107,8 @@ def _before(comparison: Comparison, row: Row) -> Iterator[Cause]:
         # An answer that failed names no model: what answered before it is known from there.
         for aspect in (Aspect.SNAPSHOT, Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY):
             if aspect in relation.changed:
-                told = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
-                yield Cause(kind=_KIND_OF[aspect], since=earlier, differences=told)
+                found = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
+                yield Cause(kind=KIND_OF_ASPECT[aspect], since=earlier, differences=found)
 
 
 def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
@@ -131,12 +126,6 @@ def _values(row: Row, aspect: Aspect) -> tuple[str | None, ...]:
     return tuple(None if move is None else move.lasting_value(aspect) for move in (row.a, row.b))
 
 
-def _evidence(kind: CauseKind, row: Row) -> str:
-    if kind is CauseKind.ERROR and row.a is not None and row.b is not None:
-        return _tries(row)
-    return ""
-
-
 def _tries(row: Row) -> str:
     """Told where either run needed more than one."""
     good, bad = (len(move.failures) + 1 for move in row.moves)
@@ -146,15 +135,17 @@ def _tries(row: Row) -> str:
 def _noise(comparison: Comparison, row: Row, *, may_be_fact: bool) -> Iterator[Cause]:
     """What was noise as long as the answers agreed. Now that they part it may be why."""
     for place in [*comparison.earlier(row), row]:
-        for aspect, kind in _KIND_OF.items():
-            told = tuple(
+        for aspect, kind in KIND_OF_ASPECT.items():
+            found = tuple(
                 one
                 for one in comparison.differences(place)
                 if one.aspect is aspect and one.noise is not None and one.noise.may_be_fact is may_be_fact
             )
-            if told:
-                kinds = " and ".join(dict.fromkeys(str(one.noise) for one in told))
-                yield Cause(kind=kind, since=place, differences=told, evidence=f"nothing but {kinds} differs")
+            if found:
+                kinds = " and ".join(dict.fromkeys(str(one.noise) for one in found))
+                yield Cause(
+                    kind=kind, since=place, differences=found, evidence=f"nothing but {kinds} differs"
+                )
 
 
 def _sampling(comparison: Comparison, row: Row) -> Cause:
@@ -163,13 +154,13 @@ def _sampling(comparison: Comparison, row: Row) -> Cause:
     since = reworded[0] if reworded else row
     assert row.b is not None, "two moves are compared"
     settings = settings_of(comparison.b.asked(row.b.index), comparison.b.provider(row.b.index))
-    told = [
+    facts = [
         f"{name} {written(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings
     ]
     if not any(name in settings for name in ("temperature", "top_p")):
-        told.append("no temperature set: the provider's default")
-    told += [tries] if (tries := _tries(row)) else []
-    return Cause(kind=CauseKind.SAMPLING, since=since, evidence=", ".join(told))
+        facts.append("no temperature set: the provider's default")
+    facts += [tries] if (tries := _tries(row)) else []
+    return Cause(kind=CauseKind.SAMPLING, since=since, evidence=", ".join(facts))
 
 
 def _causes_of_path(comparison: Comparison, row: Row) -> Iterator[Cause]:

@@ -240,7 +240,7 @@ class Comparison:
 
 
 def _heard(run: ComparedRun, move: Move) -> str:
-    """All that the model was told."""
+    """Everything that the model read."""
     asked = run.asked(move.index)
     messages = (*run.held(move), *asked.messages)
     return "\n".join((parts_text(asked.system), *(parts_text(message.parts) for message in messages)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeGuard
 
 from rewind.compare.texts import Noise, only_noise
 from rewind.conversation.context import Fate, MessagePlace, parts_text, tool_text
@@ -41,17 +41,7 @@ class Aspect(StrEnum):
     """The words of the answer."""
 
 
-REQUEST = frozenset(
-    {
-        Aspect.MODEL,
-        Aspect.SYSTEM,
-        Aspect.TOOLS,
-        Aspect.PARAMETERS,
-        Aspect.INPUT,
-        Aspect.TOOL_OUTPUT,
-        Aspect.HISTORY,
-    }
-)
+REQUEST = frozenset(Aspect) - {Aspect.SNAPSHOT, Aspect.STATUS, Aspect.CALLS, Aspect.ANSWER}
 """What the agent did; the others are what it got."""
 LASTING = frozenset({Aspect.MODEL, Aspect.SNAPSHOT, Aspect.SYSTEM, Aspect.TOOLS, Aspect.PARAMETERS})
 """What each call says anew: once changed, it is changed in every later step. The rest is said once and stays in the
@@ -179,7 +169,9 @@ def answer_differences(old: Answered | None, new: Answered | None) -> Iterator[D
     if (old.error or "") != (new.error or ""):
         yield from text_differences(Aspect.STATUS, NamedPlace.ERROR, old.error or "", new.error or "")
     yield from _call_differences(old.tool_uses, new.tool_uses)
-    yield from text_differences(Aspect.ANSWER, NamedPlace.ANSWER, _words(old.parts), _words(new.parts))
+    yield from text_differences(
+        Aspect.ANSWER, NamedPlace.ANSWER, answer_words(old.parts), answer_words(new.parts)
+    )
     for number, (one, other) in enumerate(zip_longest(old.alternatives, new.alternatives, fillvalue=()), 2):
         yield from text_differences(Aspect.ANSWER, ChoicePlace(number), parts_text(one), parts_text(other))
 
@@ -208,13 +200,14 @@ def parameter_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Ite
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(parts: Sequence[Part]) -> str:
-    """Everything that was said, less thinking and what has a place of its own."""
-    told = [part for part in parts if not isinstance(part, Thinking) and not _asks(part)]
-    return parts_text(told).strip()
+def answer_words(parts: Sequence[Part]) -> str:
+    """Everything that was said, less thinking and the tools that are asked for."""
+    said = [part for part in parts if not isinstance(part, Thinking) and not asks_for_tool(part)]
+    return parts_text(said).strip()
 
 
-def _asks(part: Part) -> bool:
+def asks_for_tool(part: Part) -> TypeGuard[ToolUse]:
+    """Whether the agent is asked to run a tool; hosted ones run at the provider."""
     return isinstance(part, ToolUse) and not part.hosted
 
 

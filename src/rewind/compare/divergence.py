@@ -4,7 +4,7 @@ Theory. Two runs have parted when one *does* something else: the model asks for 
 provider fails, or the agent makes a step that the other does not make. That the prompt already differed at step 1 is
 why, not where. Three things are no parting: ids and times; an answer that asks for the same tools in other words,
 since the run goes on the same way; and a conversation that one run holds beside the others and whose words turn up
-nowhere, as of one parallel call more. They are told, but only if the runs differ in nothing else is the first of the
+nowhere, as of one parallel call more. They are named, but only if the runs differ in nothing else is the first of the
 reworded answers, or the first request that differs, where they part.
 """
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rewind.compare.align import Row, align
-from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.cause import KIND_OF_ASPECT, Cause, CauseKind
 from rewind.compare.comparison import Comparison, status_of
-from rewind.compare.delta import Aspect, Difference
+from rewind.compare.delta import Difference
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import folded
 from rewind.compare.turn import turn_start
@@ -108,15 +108,15 @@ def _tells(values: Sequence[Hashable], split: int) -> bool:
 
 def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[SharedCause]:
     """Up to where the answers part: what differs later may be a consequence."""
-    told = set()
-    for kind, (aspects, value) in _VALUES.items():
-        if kind is CauseKind.SNAPSHOT and CauseKind.MODEL in told:
+    seen = set()
+    for kind, value in _VALUES.items():
+        if kind is CauseKind.SNAPSHOT and CauseKind.MODEL in seen:
             continue  # another model answers because another was asked for
         for number, cells in enumerate(table[:end]):
             values = cells.values(value)
             if _tells(values, split) and (kind is CauseKind.PATH or _on_both_sides(values, split)):
-                told.add(kind)
-                yield SharedCause(kind=kind, column=number, differences=cells.differences(split, aspects))
+                seen.add(kind)
+                yield SharedCause(kind=kind, column=number, differences=cells.differences(split, kind))
                 break
 
 
@@ -146,12 +146,12 @@ class _Cells:
             for move, run in zip(self.moves, self._runs, strict=True)
         ]
 
-    def differences(self, split: int, aspects: frozenset[Aspect]) -> tuple[Difference, ...]:
+    def differences(self, split: int, kind: CauseKind) -> tuple[Difference, ...]:
         a, b = self.moves[0], self.moves[split]
         if a is None or b is None:
             return ()
         found = Comparison(self._runs[0], self._runs[split]).differences(Row(a, b))
-        return tuple(one for one in found if one.aspect in aspects and one.noise is None)
+        return tuple(one for one in found if KIND_OF_ASPECT.get(one.aspect) is kind and one.noise is None)
 
 
 _Value = Callable[[Move, ComparedRun], Hashable]
@@ -191,22 +191,16 @@ def _history(asked: Asked) -> str:
     )
 
 
-_VALUES: dict[CauseKind, tuple[frozenset[Aspect], _Value]] = {
-    CauseKind.MODEL: (frozenset({Aspect.MODEL}), lambda move, _: move.model_asked),
-    CauseKind.SNAPSHOT: (
-        frozenset({Aspect.SNAPSHOT}),
-        lambda move, _: None if move.failed else move.model_answered,
-    ),
-    CauseKind.SYSTEM: (frozenset({Aspect.SYSTEM}), _in_request(lambda asked: parts_text(asked.system))),
-    CauseKind.TOOLS: (
-        frozenset({Aspect.TOOLS}),
-        _in_request(lambda asked: "\n".join(sorted(map(tool_text, asked.tools)))),
-    ),
-    CauseKind.PARAMETERS: (frozenset({Aspect.PARAMETERS}), _settings),
-    CauseKind.INPUT: (frozenset({Aspect.INPUT}), _in_request(_heard(results=False))),
-    CauseKind.TOOL_OUTPUT: (frozenset({Aspect.TOOL_OUTPUT}), _in_request(_heard(results=True))),
-    CauseKind.HISTORY: (frozenset({Aspect.HISTORY}), _in_request(_history)),
-    CauseKind.ERROR: (frozenset({Aspect.STATUS}), lambda move, _: status_of(move) if move.failed else ""),
-    CauseKind.PATH: (frozenset(), lambda _move, _run: "made"),
+_VALUES: dict[CauseKind, _Value] = {
+    CauseKind.MODEL: lambda move, _: move.model_asked,
+    CauseKind.SNAPSHOT: lambda move, _: None if move.failed else move.model_answered,
+    CauseKind.SYSTEM: _in_request(lambda asked: parts_text(asked.system)),
+    CauseKind.TOOLS: _in_request(lambda asked: "\n".join(sorted(map(tool_text, asked.tools)))),
+    CauseKind.PARAMETERS: _settings,
+    CauseKind.INPUT: _in_request(_heard(results=False)),
+    CauseKind.TOOL_OUTPUT: _in_request(_heard(results=True)),
+    CauseKind.HISTORY: _in_request(_history),
+    CauseKind.ERROR: lambda move, _: status_of(move) if move.failed else "",
+    CauseKind.PATH: lambda _move, _run: "made",
 }
-"""What may tell, in the order of evidence, and the differences that go with it."""
+"""What may tell the runs apart, in the order of evidence."""

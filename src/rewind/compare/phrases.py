@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from rewind.compare.align import Row
 from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind, RuledOut
 from rewind.compare.comparison import status_of
-from rewind.compare.delta import Aspect, Difference, ToolPlace, call_text
+from rewind.compare.delta import Aspect, Difference, ToolPlace, answer_words, asks_for_tool, call_text
 from rewind.compare.divergence import Finding
 from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, parts_text
-from rewind.model.message import Part, Thinking, ToolUse
+from rewind.model.message import ToolUse
 from rewind.model.step import StepKind
 from rewind.text import plural
 
@@ -32,8 +32,8 @@ class MoveResult:
     def __str__(self) -> str:
         said = f'"{self.words}"' if self.words else ""
         asks = "→ " + ", ".join(self.calls) if self.calls else ""
-        told = " ".join(word for word in (self.failure, self.exchange, said, asks) if word)
-        return told or "(an empty answer)"
+        line = " ".join(word for word in (self.failure, self.exchange, said, asks) if word)
+        return line or "(an empty answer)"
 
 
 def move_result(run: ComparedRun, move: Move) -> MoveResult:
@@ -42,17 +42,12 @@ def move_result(run: ComparedRun, move: Move) -> MoveResult:
         return MoveResult(exchange=_exchange(run, move))
     answered = run.answered(move.index)
     parts = () if answered is None else answered.parts
-    told = [part for part in parts if not isinstance(part, Thinking) and not _asks(part)]
     error = (answered is not None and answered.error) or _reason(move)
     return MoveResult(
-        words=parts_text(told).strip(),
-        calls=tuple(call_text(part) for part in parts if isinstance(part, ToolUse) and _asks(part)),
+        words=answer_words(parts),
+        calls=tuple(call_text(part) for part in parts if asks_for_tool(part)),
         failure=f"{status_of(move)} {error}".rstrip() if move.failed else "",
     )
-
-
-def _asks(part: Part) -> bool:
-    return isinstance(part, ToolUse) and not part.hosted
 
 
 def _reason(move: Move) -> str:
@@ -71,18 +66,10 @@ def _exchange(run: ComparedRun, move: Move) -> str:
     return f"{head.method} {head.host}{head.path} → {status_of(move)}"
 
 
-ASPECT_NAMES = {
-    Aspect.MODEL: "model",
+ASPECT_NAMES = {aspect: aspect.value for aspect in Aspect} | {
     Aspect.SNAPSHOT: "answered by",
     Aspect.SYSTEM: "system prompt",
-    Aspect.TOOLS: "tools",
-    Aspect.PARAMETERS: "parameters",
     Aspect.INPUT: "user input",
-    Aspect.TOOL_OUTPUT: "tool output",
-    Aspect.HISTORY: "history",
-    Aspect.STATUS: "status",
-    Aspect.CALLS: "tool calls",
-    Aspect.ANSWER: "answer",
 }
 NO_STEP = "–"
 
@@ -102,7 +89,7 @@ def step_label(row: Row) -> str:
 
 
 def cause_title(cause: Cause) -> str:
-    """What changed, in a line; the evidence is told apart."""
+    """What changed, in a line, without the evidence."""
     match cause.kind:
         case CauseKind.SNAPSHOT:
             asked = next((move.model_asked for move in cause.since.moves if move.model_asked), "the model")

@@ -81,13 +81,14 @@ class ComparedRun:
         self,
         recording: Recording,
         bodies: Bodies,
-        told: Callable[[int], object] = lambda _done: None,
+        on_progress: Callable[[int], object] = lambda _done: None,
         answer_body: Callable[[Step], bytes] | None = None,
     ) -> None:
-        """``told`` hears how many steps are read, where all of them must be; ``answer_body`` spares the request."""
+        """``on_progress`` is called with the number of steps read, where all of them must be; ``answer_body`` reads an
+        answer without its request."""
         self.recording = recording
         self.bodies = bodies
-        self._told = told
+        self._on_progress = on_progress
         self._answer_body = answer_body or (lambda step: bodies(step)[1])
         self.asked = lru_cache(_KEPT)(self._read_asked)
         """What was asked at a step."""
@@ -166,11 +167,11 @@ class ComparedRun:
 
     @cached_property
     def _threads(self) -> dict[int, int | None]:
-        """As they were told apart while recording; all bodies are read for a recording that does not say."""
+        """As they were found while recording; all bodies are read for a recording that does not say."""
         calls = [step for step in self.recording.steps if self._kinds[step.index] is StepKind.LLM_CALL]
         if all(read_sketch(step.request.sketch) is not None for step in calls):
             return {step.index: step.request.thread for step in calls}
-        outline = outline_of(self.recording, self.bodies, self._told)
+        outline = outline_of(self.recording, self.bodies, self._on_progress)
         return {one.step.index: one.place.thread for one in outline.steps if one.place is not None}
 
     @cached_property

@@ -50,12 +50,12 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """What differs in a row, with what was told already set apart."""
+    """What differs in a row, without what an earlier row shows already."""
 
     row: Row
     relation: Relation
     differences: tuple[Difference, ...]
-    """That are told here first."""
+    """Those that no earlier row shows."""
     repeated: Mapping[Aspect, Row]
     """Aspects with the same two values as in an earlier row."""
 
@@ -70,14 +70,14 @@ def likeness(comparison: Comparison, row: Row) -> Likeness:
     return Likeness.REWORDED if only_words else Likeness.CHANGED
 
 
-def summarise(comparison: Comparison, told: Callable[[int], object] = lambda _done: None) -> Summary:
-    """``told`` hears how many rows are looked at."""
+def summarise(comparison: Comparison, on_progress: Callable[[int], object] = lambda _done: None) -> Summary:
+    """``on_progress`` is called with the number of rows done."""
     counts: Counter[Likeness] = Counter()
     retried = 0
     for done, row in enumerate(comparison.rows, 1):
         counts[likeness(comparison, row)] += 1
         retried += row.a is not None and row.b is not None and comparison.relation(row).retried
-        told(done)
+        on_progress(done)
     return Summary(counts=counts, retried=retried, reordered=comparison.alignment.reordered)
 
 
@@ -86,7 +86,7 @@ def row_changes(
 ) -> Iterator[RowChange]:
     """What differs in each of the rows that both runs have, in one of these aspects.
 
-    Bodies are read for what is told first; a prompt that is changed in a thousand steps is read once.
+    Bodies are read for what is shown first; a prompt that is changed in a thousand steps is read once.
     """
     seen: dict[Hashable, Row] = {}
     for row in rows:

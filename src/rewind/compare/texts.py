@@ -275,10 +275,10 @@ def _stretch(old: _Words, new: _Words, *, kept: bool = False) -> _Stretch:
 
 
 def _with_islands_taken_in(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
-    """Little that stayed between two changes is told as changed with them."""
-    told = list(stretches)
-    for at, one in enumerate(told):
-        between = 0 < at < len(told) - 1
+    """Little that stayed between two changes is shown as changed with them."""
+    known = list(stretches)
+    for at, one in enumerate(known):
+        between = 0 < at < len(known) - 1
         small = len(one.new.strip()) <= _ISLAND and "\n" not in one.new
         yield _Stretch(one.old, one.new) if one.kept and between and small else one
 

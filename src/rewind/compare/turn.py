@@ -123,7 +123,7 @@ def history_differences(
             continue
         moved = bool(gone[change.entry.digest] and come[change.entry.digest])
         if moved and (change.fate is Fate.DROPPED or change.entry.what == "tool"):
-            continue  # told once, where it stands now; tools that ran side by side may answer in any order
+            continue  # shown once, where it stands now; tools that ran side by side may answer in any order
         before, after = _sides(change)
         assert change.entry.message is not None, "a history is made of messages"
         both = before is not None and after is not None and not moved

@@ -109,8 +109,8 @@ def _told(provider: str, headers: Headers) -> _Told:
 
 
 def _versions(family: str, headers: Headers) -> Iterator[tuple[str, str]]:
-    told = dict(headers)
-    package, named = told.get(_PACKAGE, ""), False
+    sent = dict(headers)
+    package, named = sent.get(_PACKAGE, ""), False
     for text in (_COMMENT.sub("", value) for name, value in headers if name in _AGENTS):
         for product, language, version in _SDK.findall(text):
             named = named or version == package
@@ -119,9 +119,9 @@ def _versions(family: str, headers: Headers) -> Iterator[tuple[str, str]]:
             if product.lower() not in _NO_PACKAGES:
                 yield _plain(product), version
     if package and not named:  # a framework has put its own name into User-Agent
-        yield f"{family or 'sdk'} ({told.get(_LANGUAGE, 'unknown')})", package
-    if _VERSION.fullmatch(running := told.get(_RUNNING, "")):
-        yield _plain(told.get(_RUNTIME, "runtime")), running
+        yield f"{family or 'sdk'} ({sent.get(_LANGUAGE, 'unknown')})", package
+    if _VERSION.fullmatch(running := sent.get(_RUNNING, "")):
+        yield _plain(sent.get(_RUNTIME, "runtime")), running
 
 
 def _plain(product: str) -> str:

@@ -52,7 +52,7 @@ class Fate(StrEnum):
     TRUNCATED = "truncated"
     INJECTED = "injected"
     REORDERED = "reordered"
-    """Only told of histories of two runs: within one, what moved was dropped and added."""
+    """Only of histories of two runs: within one, what moved was dropped and added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +285,8 @@ def part_text(part: Part) -> str:
             )
         case Media():
             size = "" if part.size is None else f"{part.size:,} bytes"
-            told = (part.media_type or part.kind, part.reference, size, part.digest[:8])
-            return "[" + " ".join(word for word in told if word) + "]"
+            facts = (part.media_type or part.kind, part.reference, size, part.digest[:8])
+            return "[" + " ".join(word for word in facts if word) + "]"
         case Vectors(count, dimensions):
             return f"[{count} vectors of {dimensions}]"
         case Other(kind, value):

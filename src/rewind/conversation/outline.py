@@ -74,7 +74,7 @@ class OutlineStep:
     """``None`` for what is no part of a conversation: other calls, and embeddings."""
     retry_of: int | None
     reading: Reading
-    """The short form, by today's codecs; what they cannot tell is as it was told when it was recorded."""
+    """The short form, by today's codecs; what they cannot read is as it was read when it was recorded."""
 
     @property
     def label(self) -> str:
@@ -133,9 +133,9 @@ def _reading(step: Step, provider: Api, asked: Asked, answered: Answered | None)
 
 
 def outline_of(
-    recording: Recording, bodies: Bodies, told: Callable[[int], object] = lambda _done: None
+    recording: Recording, bodies: Bodies, on_progress: Callable[[int], object] = lambda _done: None
 ) -> Outline:
-    """The run, understood. ``told`` hears how many steps are read, for those who wait."""
+    """The run, understood. ``on_progress`` is called with the number of steps read."""
     again = retries(recording.steps)
     threads = _InOrder()
     steps: list[OutlineStep] = []
@@ -154,7 +154,7 @@ def outline_of(
                 reading=_reading(step, talk.provider, asked, answered),
             )
         )
-        told(done)
+        on_progress(done)
     turns = [_turn(one) for one in steps if one.place is not None]
     runs = [run for one in steps if (run := _tool_run(one)) is not None]
     return Outline(steps=tuple(steps), tools=with_recorded_runs(tool_calls(turns), runs))

@@ -10,7 +10,7 @@ whether a call goes on from an earlier one can be told without either body: see 
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 
 from rewind.conversation.message_digest import Digest, part_digest, written
@@ -43,21 +43,17 @@ class Sketch:
     """What the results of the turn are results of: that two tools said "ok" does not make them one."""
 
     def __str__(self) -> str:
-        told = (self.system, self.tools, self.settings, self.turn, self.history, self.calls)
-        return ":".join((_ASKED_RULE, *told))
+        return ":".join((_ASKED_RULE, *(getattr(self, name) for name in _FIELDS)))
 
 
 def read_sketch(text: str | None) -> Sketch | None:
     """``None`` where there is none, or one by another rule."""
     rule, *parts = (text or "").split(":")
-    return Sketch(**dict(zip(_FIELDS, parts, strict=True))) if _is_ours(rule, parts) else None
+    ours = rule == _ASKED_RULE and len(parts) == len(_FIELDS)
+    return Sketch(**dict(zip(_FIELDS, parts, strict=True))) if ours else None
 
 
-_FIELDS = ("system", "tools", "settings", "turn", "history", "calls")
-
-
-def _is_ours(rule: str, parts: list[str]) -> bool:
-    return rule == _ASKED_RULE and len(parts) == len(_FIELDS)
+_FIELDS = tuple(field.name for field in fields(Sketch))
 
 
 def sketch_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> Sketch:

@@ -19,7 +19,7 @@ Otherwise it begins a conversation. A call that repeats an earlier one stands be
 conversation was started by a call of another one if most of its first message was an argument of a tool call that
 was open at the time: so a sub-agent is found under the step that started it.
 
-Calls and answers are told in the order in which they came, so the same class serves a recording that is going on
+Calls and answers are given in the order in which they came, so the same class serves a recording that is going on
 and one that is read back.
 """
 

@@ -109,7 +109,7 @@ def _clause(clause: Any) -> dict[str, Any]:
 
 
 def _pattern(written: str) -> str:
-    """The pattern; a bad one is told when it is written, not when it is read."""
+    """The pattern; a bad one is refused when it is written, not when it is read."""
     try:
         re.compile(written)
     except re.error as problem:

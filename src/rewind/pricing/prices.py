@@ -213,8 +213,8 @@ class Prices:
 
 def _fingerprint(snapshot: Snapshot, own: OwnPrices) -> str:
     said = [(entry.name, dict(entry.prices), entry.context) for entry in own.entries.values()]
-    told = json.dumps([snapshot.date, snapshot.digest, said])
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    line = json.dumps([snapshot.date, snapshot.digest, said])
+    return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
 def _plain(host: str) -> str:

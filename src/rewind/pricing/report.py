@@ -52,7 +52,7 @@ class Group:
     """The calls that have something in common."""
 
     key: str | None
-    """``None`` where it is not told: a call without a model, a session without a name."""
+    """``None`` where it is not known: a call without a model, a session without a name."""
     figures: Figures
 
 

@@ -71,7 +71,7 @@ LEFT_OPEN = (Ending.CLIENT_CLOSED.value, Ending.INTERRUPTED.value)
 
 
 def may_have_cost(ending: str | None, status: int | None) -> bool:
-    """Whether a call that told no tokens may have cost something: it was answered, or nobody waited for the answer.
+    """Whether a call without token counts may have cost something: it was answered, or nobody waited for the answer.
 
     One that was turned away, or that never reached a provider, costs nothing that we know of.
     """

@@ -152,8 +152,8 @@ def _walked(plain: bytes, begin: int, targets: list[int]) -> Iterator[str]:
 
 
 def _shown(path: list[str | int]) -> str:
-    told = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return told.removeprefix(".")
+    shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return shown.removeprefix(".")
 
 
 def _is_json(plain: bytes) -> bool:

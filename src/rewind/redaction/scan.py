@@ -183,7 +183,7 @@ def entropy(value: str) -> float:
 
 
 def _add(found: list[SecretMatch], more: Iterator[SecretMatch]) -> None:
-    """What a narrower kind has found is not told again; of a text that is full of keys, some are enough."""
+    """What a narrower kind has found is not reported again; of a text that is full of keys, some are enough."""
     known = sorted((match.start, match.end) for match in found)
     for one in islice(more, _MOST_HITS):
         after = bisect_left(known, (one.end, 0))
@@ -211,11 +211,11 @@ def _assigned(kind: str, expression: re.Pattern[str], text: str) -> Iterator[Sec
         reached = max(reached, match.end("value"))
         at = start if depth < _DEEPEST else reached
         if expression is _WORDS:
-            told = not _OTHER_NAMES.search(match["rest"]) and _is_secret(value)
+            is_secret = not _OTHER_NAMES.search(match["rest"]) and _is_secret(value)
         else:
-            told = not _is_stand_in(value) and not _CODE.match(value)
-            told = told and (expression is _URL_PASSWORD or _is_secret(value))
-        if told:
+            is_secret = not _is_stand_in(value) and not _CODE.match(value)
+            is_secret = is_secret and (expression is _URL_PASSWORD or _is_secret(value))
+        if is_secret:
             at = max(at, start + len(value))
             yield SecretMatch(kind, start, at, match["name"])
 
@@ -254,7 +254,7 @@ _MOST_KNOWN = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretFinding:
-    """Something that looks like a secret, told by where it was first met."""
+    """Something that looks like a secret, and where it was first met."""
 
     kind: str
     step: int | None

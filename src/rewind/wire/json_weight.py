@@ -1,4 +1,4 @@
-"""What a JSON text would take in memory, told before it is read: three bytes of it can stand for a hundred."""
+"""What a JSON text would take in memory, estimated before it is read: three bytes of it can stand for a hundred."""
 
 import re
 from typing import Any
