@@ -95,7 +95,7 @@ def test_arguments_that_cannot_be_told_apart_are_remarked_on(one: SdkBench) -> N
         assert [query(Handle(), "a"), query(Handle(), "b")] == ["a", "b"]
     assert run.result is not None
     (remark,) = run.result.remarks
-    assert remark.startswith("tool query: nothing tells one argument of the class Handle from another")
+    assert remark.startswith("tool query: arguments of the class Handle cannot be told apart")
 
 
 @rewind.tool

@@ -146,7 +146,7 @@ def test_a_generator_whose_consumer_stops_early(one: SdkBench) -> None:
     assert len(ran) == 3
     with one.session(mode="replay"):
         assert asyncio.run(agent()) == first
-    with pytest.raises(rewind.ToolFailed, match="wanted no more"), one.session(mode="replay"):
+    with pytest.raises(rewind.ToolFailed, match="stopped after these items"), one.session(mode="replay"):
         list(rows(100))
     assert len(ran) == 3
 

@@ -52,7 +52,7 @@ def check_arguments(asked: Mapping[str, Any]) -> None:
             raise usage_error(f"{argument} is {asked[argument]!r}, and must be one of: {', '.join(allowed)}.")
     for argument in _LISTS:
         if isinstance(asked[argument], str):
-            raise usage_error(f"{argument} is a list of texts, not one text ({asked[argument]!r}).")
+            raise usage_error(f"{argument} must be a list of strings, not the string {asked[argument]!r}.")
 
 
 def usage_error(message: str, hint: str | None = None) -> Exception:

@@ -57,7 +57,7 @@ class SessionMaker:
     def _fresh(self) -> SessionRun:
         if self._entered is not None:
             raise usage_error(
-                "This session is open already: one object, one `with` at a time.",
+                "This session is already open: one object, one `with` at a time.",
                 hint="Write rewind.session(…) in the `with` itself.",
             )
         return _session_run(self._asked)
@@ -135,7 +135,7 @@ def session(
     """
     asked = dict(locals())  # every argument by its name
     if not (name is None or isinstance(name, str) or callable(name)):
-        raise usage_error(f"The name of a session is a text, not {name!r}.")
+        raise usage_error(f"The name of a session must be a string, not {name!r}.")
     asked["tags"] = tags or {}
     if name is None or isinstance(name, str):
         return SessionMaker(asked)

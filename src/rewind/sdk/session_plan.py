@@ -65,7 +65,7 @@ def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Sessi
         if mode == "extend":
             return None
         raise UsageError(
-            "A replay needs to know what to replay: it has no name, and `of` says nothing.",
+            "A replay needs a recording: name the session, or give `of`.",
             hint='rewind.session("NAME", mode="replay"), or of=ID, or of="FILE.rw"',
         )
     try:

@@ -148,7 +148,7 @@ class ToolFunction:
         for kind in request.vague:
             self._remark(
                 run,
-                f"nothing tells one argument of the class {kind} from another: give it a __repr__, or ignore it",
+                f"arguments of the class {kind} cannot be told apart: give it a __repr__, or ignore the argument",
             )
         return RecordedToolCall(classes, call, partial(self._remark, run))
 
@@ -229,7 +229,7 @@ class ReplayedCall:
         if "error" in answer:
             raise restored_failure(self._name, answer)
         if answer.get("closed"):
-            raise ToolFailed(self._name, "GeneratorExit", "its consumer had wanted no more than these items")
+            raise ToolFailed(self._name, "GeneratorExit", "its consumer stopped after these items")
         if answer.get("generator"):
             return self._restored(answer.get("returned"), answer.get("returned_types"))
         return self._restored(answer.get("result"), answer.get("types"))

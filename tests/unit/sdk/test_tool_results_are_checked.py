@@ -211,7 +211,7 @@ def slotted() -> Slotted:
     ("value", "why"),
     [
         (Over(a=5), "which is a OrderedDict besides its fields"),
-        (Below(1), "annotation does not lead to that class"),
+        (Below(1), "annotation does not name that class"),
         (slotted(), "attributes besides its fields (besides)"),
         (wide(), "attributes besides its fields (more)"),
         (datetime.datetime(2024, 7, 1, tzinfo=Zone()), "zone of the type"),
@@ -282,14 +282,14 @@ def test_a_plain_type_that_the_annotation_promises_stands_for_its_subclass_and_t
     [
         (
             SerialisedValue(plain={"value": 1, "other": 2}, types={"": f"object: {__name__}.Holds"}),
-            "other fields now",
+            "different fields now",
         ),
-        (SerialisedValue(plain={}, types={"": f"object: {__name__}.Holds"}), "other fields now"),
+        (SerialisedValue(plain={}, types={"": f"object: {__name__}.Holds"}), "different fields now"),
         (
             SerialisedValue(plain={"value": 1}, types={"": "object: elsewhere.Holds"}),
-            "does not lead to that class",
+            "does not name that class",
         ),
-        (SerialisedValue(plain={"value": 1}, types={"": "object: __main__.Inner.Holds"}), "does not lead"),
+        (SerialisedValue(plain={"value": 1}, types={"": "object: __main__.Inner.Holds"}), "does not name"),
         (
             SerialisedValue(plain="2024-07-01T00:00:00+02:00[Nowhere/Atall]", types={"": "datetime"}),
             "Nowhere",
@@ -300,7 +300,7 @@ def test_a_plain_type_that_the_annotation_promises_stands_for_its_subclass_and_t
         ),
         (
             SerialisedValue(plain="2024-07-01T00:00:00+07:00[Europe/Berlin]", types={"": "datetime"}),
-            "rules are others",
+            "rules differ",
         ),
     ],
     ids=["more fields", "fewer fields", "module", "inner class", "zone", "path", "rules"],
@@ -345,7 +345,7 @@ class Sullen:
 def test_a_field_that_would_be_asked_of_a_database_is_not_asked() -> None:
     Lazy.asked = 0
     written = serialise_checked({"row": Row(1, None), "kept": (1,)}, KnownClasses([Row]))
-    assert "worked out when it is asked for" in (written.lost or "")
+    assert "computed on access" in (written.lost or "")
     assert written.plain["kept"] == [1], "what is beside it is shown"
     assert Lazy.asked <= 1, "by the class's own repr at most"
 

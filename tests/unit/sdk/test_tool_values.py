@@ -195,7 +195,7 @@ def test_a_model_of_an_sdk_comes_back() -> None:
         (object(), "", "builtins.object"),
         ([1, {"deep": print}], "/1/deep", "builtins.builtin_function_or_method"),
         (fractions.Fraction(1, 2).limit_denominator, "", "builtins.method"),
-        (Node("a"), "", "return annotation does not lead to that class"),
+        (Node("a"), "", "return annotation does not name that class"),
         (collections.defaultdict(lambda: 1), "", "collections.defaultdict"),
     ],
     ids=["object", "inside", "method", "class", "defaultdict"],

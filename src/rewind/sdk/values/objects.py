@@ -31,7 +31,7 @@ class KnownClasses:
     def __init__(self, kinds: Iterable[type] = (), trouble: str | None = None) -> None:
         self._kinds = frozenset(kinds)
         self._by_name = {class_name(kind): kind for kind in self._kinds}
-        self.trouble = trouble or "the tool's return annotation does not lead to that class"
+        self.trouble = trouble or "the tool's return annotation does not name that class"
         """Why others cannot."""
 
     def __contains__(self, kind: type) -> bool:
@@ -158,7 +158,7 @@ def _field(value: Any, kind: type, name: str) -> Any:
     if found is CannotBuild:
         raise CannotBuild(f"{class_name(kind)} whose field {name} is not set")
     if hasattr(type(found), "__get__"):
-        raise CannotBuild(f"{class_name(kind)} whose field {name} is worked out when it is asked for")
+        raise CannotBuild(f"{class_name(kind)} whose field {name} is computed on access")
     return found  # a default that stands in the class
 
 
@@ -214,9 +214,9 @@ def build(kind: Any, parts: Any, unset: Iterable[str] = ()) -> Any:
     names = class_fields(kind) or ()
     free = set(kind.__private_attributes__) if is_model(kind) else set()
     if not isinstance(parts, dict) or not set(names) <= parts.keys():
-        raise CannotBuild(f"{class_name(kind)} has other fields now")
+        raise CannotBuild(f"{class_name(kind)} has different fields now")
     if parts.keys() - free - set(names) and not _takes_more(kind):
-        raise CannotBuild(f"{class_name(kind)} has other fields now")
+        raise CannotBuild(f"{class_name(kind)} has different fields now")
     if issubclass(kind, tuple):
         return tuple.__new__(kind, (parts[name] for name in names))
     # Not through ``__init__``: a ``__post_init__`` would work on values that it has worked on already.

@@ -280,7 +280,7 @@ def _built(at: str, form: str, parts: Any, known: KnownClasses) -> Any:
                 raise ValueLost(f"{_where(at)} is a {name}, and {known.trouble}")
             return objects.build(kind, parts, unset.split(",") if unset else ())
         if (found := standard_type_named(form)) is None:
-            raise ValueLost(f"{_where(at)} is a {form!r}, which this Rewind does not know")
+            raise ValueLost(f"{_where(at)} is a {form!r}, which this version of Rewind does not know")
         return found.build(parts)
     except ValueLost:
         raise

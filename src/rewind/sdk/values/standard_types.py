@@ -121,7 +121,7 @@ def moment(kind: str, text: str) -> Any:
     if found["key"] is not None:
         value = value.replace(tzinfo=import_module("zoneinfo").ZoneInfo(found["key"]))
         if value.utcoffset() != offset:
-            raise CannotBuild(f"datetime.{kind} of {found['key']}, whose rules are others here")
+            raise CannotBuild(f"datetime.{kind} of {found['key']}, whose rules differ here")
     return value
 
 
