@@ -25,6 +25,7 @@ from rewind.model.usage import Usage
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json
 from rewind.views import session as session_views
+from rewind.views.session import members
 
 if TYPE_CHECKING:
     from rewind.reading.messages import Conversation
@@ -47,23 +48,10 @@ def part(one: Part) -> dict[str, Any]:
                 "hosted": hosted,
             }
         case ToolResult():
-            return {
-                "type": "tool_result",
-                "id": one.id,
-                "name": one.name,
-                "failed": one.failed,
-                "hosted": one.hosted,
-                "parts": parts(one.parts),
-            }
+            fields = members(one, "id", "name", "failed", "hosted")
+            return {"type": "tool_result", **fields, "parts": parts(one.parts)}
         case Media():
-            return {
-                "type": "media",
-                "kind": one.kind,
-                "media_type": one.media_type,
-                "reference": one.reference,
-                "digest": one.digest,
-                "size": one.size,
-            }
+            return {"type": "media", **members(one, "kind", "media_type", "reference", "digest", "size")}
         case Vectors(count, dimensions):
             return {"type": "vectors", "count": count, "dimensions": dimensions}
         case Other(kind, value):
@@ -79,24 +67,12 @@ def message(one: Message) -> dict[str, Any]:
 
 
 def tool(one: ToolDefinition) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "description": one.description,
-        "schema": plain_json(one.schema),
-        "hosted": one.hosted,
-    }
+    return members(one, "name", "description", "hosted") | {"schema": plain_json(one.schema)}
 
 
 def usage(one: Usage) -> dict[str, Any]:
-    return {
-        "input": one.input,
-        "output": one.output,
-        "cache_read": one.cache_read,
-        "cache_write": one.cache_write,
-        "reasoning": one.reasoning,
-        "more": dict(one.more),
-        "tier": one.tier,
-    }
+    fields = members(one, "input", "output", "cache_read", "cache_write", "reasoning", "tier")
+    return fields | {"more": dict(one.more)}
 
 
 def asked(one: Asked) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.model.outcome import outcome_of
 from rewind.model.session import Lineage, Recording, Session
-from rewind.model.step import Step
+from rewind.model.step import Reading, Step
 from rewind.model.surroundings import Surroundings
 from rewind.store.journal.totals import Totals
 from rewind.text import moment
@@ -13,6 +13,25 @@ from rewind.views.body import body
 
 if TYPE_CHECKING:
     from rewind.reading.sessions import ListedSession
+
+_TOTALS = (
+    *(
+        "steps",
+        "llm_calls",
+        "tokens_in",
+        "tokens_out",
+        "cache_read",
+        "cache_write",
+        "reasoning",
+        "peak_context",
+    ),
+    *("threads", "cut", "errors", "retries", "replayed", "unpriced"),
+)
+
+
+def members(value: object, *names: str) -> dict[str, Any]:
+    """These members of a value, under the names they have there."""
+    return {name: getattr(value, name) for name in names}
 
 
 def sessions(rows: Iterable["ListedSession"]) -> dict[str, Any]:
@@ -48,23 +67,7 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "imported": start.imported,
     }
     if totals is not None:
-        view |= {
-            "steps": totals.steps,
-            "llm_calls": totals.llm_calls,
-            "tokens_in": totals.tokens_in,
-            "tokens_out": totals.tokens_out,
-            "cache_read": totals.cache_read,
-            "cache_write": totals.cache_write,
-            "reasoning": totals.reasoning,
-            "peak_context": totals.peak_context,
-            "threads": totals.threads,
-            "cut": totals.cut,
-            "errors": totals.errors,
-            "retries": totals.retries,
-            "replayed": totals.replayed,
-            "cost_usd": totals.cost,
-            "unpriced": totals.unpriced,
-        }
+        view |= members(totals, *_TOTALS) | {"cost_usd": totals.cost}
     return view
 
 
@@ -72,14 +75,9 @@ def lineage(one: Lineage | None) -> dict[str, Any] | None:
     """Where a fork comes from; ``None`` for a session that is none."""
     if one is None:
         return None
-    return {
-        "session": one.session,
-        "step": one.step,
+    return members(one, "session", "step", "by_hand", "sample", "probe") | {
         "edits": list(one.edits),
-        "by_hand": one.by_hand,
         "earlier": [list(earlier.edits) for earlier in one.earlier],
-        "sample": one.sample,
-        "probe": one.probe,
     }
 
 
@@ -96,57 +94,37 @@ def recording(one: Recording) -> dict[str, Any]:
 
 def surroundings(one: Surroundings) -> dict[str, Any]:
     """What a run stood on."""
-    return {
-        "commit": one.commit,
-        "branch": one.branch,
-        "dirty": one.dirty,
-        "changes": one.changes,
-        "locks": dict(one.locks),
-    }
+    return members(one, "commit", "branch", "dirty", "changes") | {"locks": dict(one.locks)}
 
 
 def step_row(step: Step) -> dict[str, Any]:
     """A step without its bodies."""
     request, response = step.request, step.response
-    view: dict[str, Any] = {
+    head = response.head if response else None
+    reading = response.reading if response else Reading()
+    return {
         "index": request.index,
         "kind": request.kind.value,
         "provider": request.provider,
-        "model": (response.reading.model if response else None) or request.model,
+        "model": reading.model or request.model,
         "started": moment(request.ts),
         "method": request.head.method,
         "url": request.head.url,
         "match_key": request.match_key,
         "request_size": request.body_size,
-        "note": request.note,
-        "status": None,
-        "ending": None,
-        "reason": None,
-        "ms": None,
-        "first_ms": None,
-        "response_size": None,
-        "tokens_in": None,
-        "tokens_out": None,
-        "text": "",
-        "error": None,
-        "tape": None,
+        "note": request.note or reading.note,
+        "status": head.status if head else None,
+        "ending": response.ending.value if response else None,
+        "reason": response.reason if response else None,
+        "ms": response.ms if response else None,
+        "first_ms": response.first_ms if response else None,
+        "response_size": response.body_size if response else None,
+        "tokens_in": reading.usage.input,
+        "tokens_out": reading.usage.output,
+        "text": reading.text,
+        "error": reading.error,
+        "tape": response.tape if response else None,
     }
-    if response is not None:
-        view |= {
-            "status": response.head.status if response.head else None,
-            "ending": response.ending.value,
-            "reason": response.reason,
-            "ms": response.ms,
-            "first_ms": response.first_ms,
-            "response_size": response.body_size,
-            "tokens_in": response.reading.usage.input,
-            "tokens_out": response.reading.usage.output,
-            "text": response.reading.text,
-            "error": response.reading.error,
-            "tape": response.tape,
-            "note": request.note or response.reading.note,
-        }
-    return view
 
 
 def step(session_id: str, one: Step, request_body: bytes, response_body: bytes | None) -> dict[str, Any]:

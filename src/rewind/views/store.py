@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.settings import without_password
 from rewind.text import moment
+from rewind.views.session import members
 
 if TYPE_CHECKING:
     from rewind.pricing.report import Figures, Saved
@@ -43,41 +44,28 @@ def _in_usd(value: "Figures | Saved") -> dict[str, Any]:
 
 def search(found: "SearchReport") -> dict[str, Any]:
     """The hits of a search. ``marks`` are start and end of each place, counted in characters of the snippet."""
-    index = found.index
     return {
         "schema": "rewind/search@1",
         "hits": [
-            {
-                "session": hit.session,
-                "step": hit.step,
-                "kind": hit.kind,
-                "started": moment(hit.ts),
-                "snippet": hit.snippet,
-                "marks": [list(mark) for mark in hit.marks],
-                "folder": hit.folder,
-            }
+            members(hit, "session", "step", "kind", "snippet", "folder")
+            | {"started": moment(hit.ts), "marks": [list(mark) for mark in hit.marks]}
             for hit in found.hits
         ],
         "more": found.more,
-        "searched": {
-            "sessions": index.sessions,
-            "texts": index.texts,
-            "cut": index.cut,
-            "unreadable": index.unreadable,
-        },
+        "searched": members(found.index, "sessions", "texts", "cut", "unreadable"),
     }
 
 
 def verification(found: "Verification") -> dict[str, Any]:
-    """What hashing everything again came to."""
+    """What checking every byte came to."""
     view: dict[str, Any] = {
         "schema": "rewind/verify@1",
         "sessions": found.sessions,
-        "damage": [{"session": one.session, "what": one.what, "where": one.where} for one in found.damage],
+        "damage": [members(damage, "session", "what", "where") for damage in found.damage],
         "catalog": None,
     }
-    if (catalog := found.catalog) is not None:
-        view["catalog"] = {"sessions": catalog.sessions, "steps": catalog.steps, "rebuilt": catalog.rebuilt}
+    if found.catalog is not None:
+        view["catalog"] = members(found.catalog, "sessions", "steps", "rebuilt")
     if found.catalog_problem is not None:
         view["catalog"] = {"problem": found.catalog_problem}
     return view
@@ -89,16 +77,7 @@ def setup(one: "Setup") -> dict[str, Any]:
         "schema": "rewind/setup@1",
         "home": str(one.settings.home),
         "certificate": None if one.certificate is None else str(one.certificate),
-        "clients": [
-            {
-                "name": client.name,
-                "found": client.found,
-                "version": client.version,
-                "works": client.works,
-                "note": client.note,
-            }
-            for client in one.clients
-        ],
+        "clients": [members(client, "name", "found", "version", "works", "note") for client in one.clients],
     }
 
 
@@ -111,7 +90,7 @@ def config(settings: "Settings", file: Path) -> dict[str, Any]:
             {
                 "name": name,
                 "value": setting_value(value),
-                "origins": [{"kind": origin.kind, "where": origin.where} for origin in settings.origin(name)],
+                "origins": [members(origin, "kind", "where") for origin in settings.origin(name)],
             }
             for name, value in settings.values().items()
         ],

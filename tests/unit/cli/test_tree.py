@@ -32,7 +32,7 @@ def session(name: str, started: float, **changes: Any) -> Session:
 
 
 def drawn(*sessions: Session) -> list[str]:
-    return [twig.lines + twig.id + ("" if twig.session else " (gone)") for twig in tree(sessions)]
+    return [line.drawn + line.id + ("" if line.session else " (gone)") for line in tree(sessions)]
 
 
 def test_children_stand_under_their_parents_oldest_first_and_the_newest_tree_comes_first() -> None:

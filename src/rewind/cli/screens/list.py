@@ -118,17 +118,17 @@ _NAME_SHOWN = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Twig:
+class TreeLine:
     """One line of the tree."""
 
-    lines: str
+    drawn: str
     """What is drawn before the id."""
     id: str
     session: Session | None
     """``None`` for a parent that is gone."""
 
 
-def tree(sessions: Iterable[Session]) -> Iterator[Twig]:
+def tree(sessions: Iterable[Session]) -> Iterator[TreeLine]:
     """Every session once, and every parent that is not among them: trees with the newest session first.
 
     Children stand under their parent, oldest first. Journals that name each other as parents end the walk, not us.
@@ -160,14 +160,14 @@ def _root_of(name: str, known: Mapping[str, Session]) -> str:
 
 def _walk(
     root: str, known: Mapping[str, Session], children: Mapping[str, list[str]], shown: set[str]
-) -> Iterator[Twig]:
+) -> Iterator[TreeLine]:
     waiting: list[tuple[str, str, str]] = [(root, "", "")]
     while waiting:
         name, before, corner = waiting.pop()
         if name in shown:
             continue
         shown.add(name)
-        yield Twig(lines=before + corner, id=name, session=known.get(name))
+        yield TreeLine(drawn=before + corner, id=name, session=known.get(name))
         below = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[corner]
         under = [child for child in children.get(name, ()) if child not in shown]
         for at, child in enumerate(reversed(under)):
@@ -177,8 +177,8 @@ def _walk(
 def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float) -> None:
     """The lines of ``rewind list --tree``."""
     listed: dict[str, ListedSession] = {row.session.id: row for row in rows}
-    twigs = list(tree(row.session for row in listed.values()))
-    cells = [_cells(twig, listed.get(twig.id), now) for twig in twigs]
+    lines = list(tree(row.session for row in listed.values()))
+    cells = [_cells(line, listed.get(line.id), now) for line in lines]
     widths = [
         max((display_width(row[at].text) for row in cells), default=0) for at in range(len(cells[0]) - 1)
     ]
@@ -193,9 +193,9 @@ def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float)
         terminal.write(GAP.join(parts).rstrip() + "\n")
 
 
-def _cells(twig: Twig, row: ListedSession | None, now: float) -> list[Span]:
+def _cells(line: TreeLine, row: ListedSession | None, now: float) -> list[Span]:
     """All but the last are safe and of their width already."""
-    place = Span(twig.lines + safe_line(twig.id, 8), "bold")
+    place = Span(line.drawn + safe_line(line.id, 8), "bold")
     if row is None:
         nothing = [Span("") for _ in range(5)]
         return [place, *nothing, Span("gone: it is not in the store any more", "yellow")]

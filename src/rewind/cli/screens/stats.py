@@ -13,18 +13,12 @@ SHOWN = 30
 """Groups in the table; the others are summed up below it."""
 _WIDEST_CHART = 90
 _NOT_TOLD = "(unknown)"
-_FIGURES = (
-    Column("calls", right=True),
-    Column("in", right=True),
-    Column("cached", right=True),
-    Column("out", right=True),
-    Column("thinking", right=True),
-    Column("cost", right=True),
-    Column("p50 ms", right=True),
-    Column("p95 ms", right=True),
-    Column("first ms", right=True),
-    Column("errors", right=True),
-    Column("retries", right=True),
+_FIGURES = tuple(
+    Column(title, right=True)
+    for title in (
+        *("calls", "in", "cached", "out", "thinking", "cost"),
+        *("p50 ms", "p95 ms", "first ms", "errors", "retries"),
+    )
 )
 
 
