@@ -4,8 +4,8 @@ import os
 from typing import Any
 
 from rewind.errors import UsageError
-from rewind.formats.trace.apis.base import Asking
-from rewind.formats.trace.apis.catalogue import APIS
+from rewind.formats.trace.api import RequestSettings
+from rewind.formats.trace.apis import APIS
 from rewind.formats.trace.conversation import TraceConversation
 from rewind.formats.trace.lines import LIMITS, TraceLimits, read_run
 from rewind.formats.trace.reconstruct import reconstruct
@@ -78,6 +78,6 @@ def replay_trace(
 def _system_turns(conversation: TraceConversation) -> list[dict[str, Any]]:
     if conversation.system is None or conversation.api.system_apart:
         return []
-    asking = Asking(model="", system=conversation.system, tools=[])
+    asking = RequestSettings(model="", system=conversation.system, tools=[])
     first = list(conversation.api.form(asking).first)
     return first or [{"role": "system", "content": conversation.system}]

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from rewind.formats.trace.apis.base import Api, Asking, Form, Result, Said, Turn, Use, text_at
+from rewind.formats.trace.api import (
+    RequestForm,
+    RequestSettings,
+    SpokenAnswer,
+    ToolOutput,
+    ToolRequest,
+    TraceApi,
+    Turn,
+    text_at,
+)
 from rewind.formats.trace.lines import TraceLine
 
 T = TypeVar("T")
@@ -36,12 +45,12 @@ class ModelCall:
     """A call of a model."""
 
     line: TraceLine
-    api: Api
-    form: Form
+    api: TraceApi
+    form: RequestForm
     turns: FirstTurns
     """What it was given."""
     model: str
-    said: Said | None
+    said: SpokenAnswer | None
     """``None`` where the trace has no answer."""
     error: str
     usage: dict[str, Any] = field(default_factory=dict)
@@ -52,10 +61,10 @@ class ModelCall:
 class TracedTool:
     """A tool's run: the line that calls it, the line that brings its result, or both."""
 
-    use: Use
+    use: ToolRequest
     called: TraceLine | None
     returned: TraceLine | None = None
-    result: Result | None = None
+    result: ToolOutput | None = None
 
     @property
     def line(self) -> TraceLine:
@@ -137,13 +146,13 @@ class OpenCalls(Generic[T]):
 class TraceConversation:
     """What was said so far. All that is done for a line takes as long as the line is, not as all that was said."""
 
-    api: Api
+    api: TraceApi
     number: int = 0
     """Counts conversations, so that the newest is known."""
     system: Any = None
     model: str = ""
     turns: list[Turn] = field(default_factory=list)
-    open: OpenCalls[Use] = field(default_factory=OpenCalls)
+    open: OpenCalls[ToolRequest] = field(default_factory=OpenCalls)
     """Tools that were asked for and have given nothing yet."""
     lost: list[str] = field(default_factory=list)
     _given: int = 0
@@ -152,8 +161,8 @@ class TraceConversation:
     """The last turn, where it brings results and no call was given it."""
     _prompts: set[str] | None = None
     """What the user said, once somebody asks for it."""
-    _asking: Asking | None = None
-    _form: Form | None = None
+    _asking: RequestSettings | None = None
+    _form: RequestForm | None = None
 
     def asked_for(self, tool_id: str, name: str) -> int | None:
         """The place of the open call of that id; without an id, of that name; without either, the oldest."""
@@ -192,7 +201,7 @@ class TraceConversation:
         self._prompts = None
         self.add(turns[shared:])
 
-    def add_result(self, result: Result) -> None:
+    def add_result(self, result: ToolOutput) -> None:
         """Results that come in a row belong into one message, where the API has it so."""
         turn = self.api.brought(result)
         together = self.api.together
@@ -202,7 +211,7 @@ class TraceConversation:
         self.add([turn])
         self._results = turn
 
-    def form(self, asking: Asking) -> Form:
+    def form(self, asking: RequestSettings) -> RequestForm:
         """How a request is written; the very same object as long as nothing is set anew."""
         if self._form is None or self._asking is None or not _same(self._asking, asking):
             self._asking, self._form = asking, self.api.form(asking)
@@ -218,7 +227,7 @@ class TraceConversation:
                 yield words
 
 
-def _same(a: Asking, b: Asking) -> bool:
+def _same(a: RequestSettings, b: RequestSettings) -> bool:
     """True if both are made of the same values: what was told once is the same object in every call."""
     return (
         a.model == b.model

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from rewind.formats.trace.apis.base import Form, Turn, only, text_of
+from rewind.formats.trace.api import RequestForm, Turn, only, text_of
 from rewind.formats.trace.conversation import FirstTurns, ModelCall, OtherLine, TracedTool, TraceEvent
 from rewind.formats.trace.fields import counts_in, error_in, final_text_in
 from rewind.formats.trace.lines import TraceLimits, TraceLine
@@ -71,7 +71,7 @@ class TraceBodies(Mapping[BlobId, bytes]):
         self._bodies: dict[BlobId, LazyBody] = {}
         self._turns: dict[int, tuple[Turn, bytes]] = {}
         self._hashes: dict[int, _GrowingHash] = {}
-        self._frames: dict[int, tuple[Form, bytes, bytes]] = {}
+        self._frames: dict[int, tuple[RequestForm, bytes, bytes]] = {}
         self.size = 0
         """Of all of them together."""
 
@@ -82,7 +82,7 @@ class TraceBodies(Mapping[BlobId, bytes]):
     def text(self, text: str) -> LazyBody:
         return self._held(text.encode("utf-8", "replace"))
 
-    def request(self, form: Form, turns: FirstTurns) -> LazyBody:
+    def request(self, form: RequestForm, turns: FirstTurns) -> LazyBody:
         """A request around its turns; each turn is written and hashed once, however often it is repeated."""
         opening, closing = self.frame(form)
         growing = self._hashes.get(id(turns.all))
@@ -103,7 +103,7 @@ class TraceBodies(Mapping[BlobId, bytes]):
 
         return self._named(whole.hexdigest(), growing.size + len(closing), data)
 
-    def frame(self, form: Form) -> tuple[bytes, bytes]:
+    def frame(self, form: RequestForm) -> tuple[bytes, bytes]:
         """The text of a request before and behind its turns."""
         known = self._frames.get(id(form))
         if known is None:

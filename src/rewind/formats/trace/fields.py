@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rewind.formats.trace.apis.base import Result, Use, json_or_text, objects, text_at, text_of
-from rewind.formats.trace.apis.catalogue import recognised
+from rewind.formats.trace.api import ToolOutput, ToolRequest, json_or_text, objects, text_at, text_of
+from rewind.formats.trace.apis import recognised
 from rewind.formats.trace.lines import TraceLine
 
 _ANSWERS = (
@@ -105,16 +105,16 @@ def answer_in(fields: dict[str, Any]) -> Any:
     return values[0] if values else None
 
 
-def tool_use_in(fields: dict[str, Any]) -> Use:
+def tool_use_in(fields: dict[str, Any]) -> ToolRequest:
     """The tool that a line calls, and with what."""
-    return Use(_text(fields, _IDS), _text(fields, _NAMES), json_or_text(_first(fields, _ARGUMENTS)))
+    return ToolRequest(_text(fields, _IDS), _text(fields, _NAMES), json_or_text(_first(fields, _ARGUMENTS)))
 
 
-def tool_result_in(fields: dict[str, Any]) -> Result:
+def tool_result_in(fields: dict[str, Any]) -> ToolOutput:
     """What a line says that a tool gave."""
     error, output = _first_said(fields, _FAILURES), _first(fields, _OUTPUTS)
     failed = fields.get("is_error") is True or fields.get("failed") is True or fields.get("ok") is False
-    return Result(
+    return ToolOutput(
         id=_text(fields, _IDS),
         name=_text(fields, _NAMES),
         output=output if output is not None else "" if error is None or error is True else error,

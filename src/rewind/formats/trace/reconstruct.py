@@ -12,8 +12,17 @@ from heapq import heappop, heappush
 from typing import Any
 
 from rewind.formats.trace import fields
-from rewind.formats.trace.apis.base import Api, Asking, Result, Said, Turn, Use, objects, text_of
-from rewind.formats.trace.apis.catalogue import APIS, likely_api, recognised, words_of
+from rewind.formats.trace.api import (
+    RequestSettings,
+    SpokenAnswer,
+    ToolOutput,
+    ToolRequest,
+    TraceApi,
+    Turn,
+    objects,
+    text_of,
+)
+from rewind.formats.trace.apis import APIS, likely_api, recognised, words_of
 from rewind.formats.trace.conversation import (
     ModelCall,
     OpenCalls,
@@ -103,7 +112,7 @@ class Reconstruction:
         model = request.get("model") or (said.document.get("model") if said is not None else None)
         conversation.model = model if isinstance(model, str) else conversation.model
         tools = request.get("tools")
-        asking = Asking(
+        asking = RequestSettings(
             model=conversation.model,
             system=conversation.system,
             tools=tools if isinstance(tools, list) else [],
@@ -131,7 +140,7 @@ class Reconstruction:
 
     def _in_any_words(
         self, speaker: str, line: TraceLine, request: dict[str, Any], answer: Any
-    ) -> tuple[Api, Said | None]:
+    ) -> tuple[TraceApi, SpokenAnswer | None]:
         """An answer that could be of any API is written as the conversation's."""
         latest = self._latest.get(speaker)
         api = likely_api(request) or (latest.api if latest is not None else APIS[_DEFAULT_API])
@@ -142,7 +151,7 @@ class Reconstruction:
         return api, api.spoken(text_of(answer) if text is None and answer is not None else text or "", uses)
 
     def _take_request(
-        self, conversation: TraceConversation, request: dict[str, Any], said: Said | None
+        self, conversation: TraceConversation, request: dict[str, Any], said: SpokenAnswer | None
     ) -> None:
         """What the call says that it was given."""
         system = fields.system_in(request)
@@ -163,7 +172,7 @@ class Reconstruction:
         if turns and turns[0].get("role") in ("system", "developer"):
             conversation.system = None
 
-    def _conversation(self, speaker: str, api: Api) -> TraceConversation:
+    def _conversation(self, speaker: str, api: TraceApi) -> TraceConversation:
         conversation = self._known.get((speaker, api.name))
         if conversation is None:
             conversation = TraceConversation(api=api, number=len(self._conversations))
@@ -173,7 +182,7 @@ class Reconstruction:
         self.last = self._latest[speaker] = conversation
         return conversation
 
-    def _opening(self, speaker: str, api: Api) -> list[Turn]:
+    def _opening(self, speaker: str, api: TraceApi) -> list[Turn]:
         """What was asked before the first call. Processes that were forked after it share its turns."""
         opening = self._openings.get(speaker, [])
         known, turns = self._opening_turns.get((speaker, api.name), (None, []))
@@ -196,14 +205,14 @@ class Reconstruction:
             conversation, place = asked
             wanted = conversation.open.at(place)
             arguments = wanted.arguments if use.arguments is None else use.arguments
-            use = Use(use.id or wanted.id, use.name or wanted.name, arguments)
+            use = ToolRequest(use.id or wanted.id, use.name or wanted.name, arguments)
         run = TracedTool(use=use, called=line)
         self._running.add(run, use.id, use.name)
         self.events.append(run)
 
     def _add_tool_result(self, line: TraceLine) -> None:
         result = fields.tool_result_in(line.fields)
-        use = Use(result.id, result.name, None)
+        use = ToolRequest(result.id, result.name, None)
         asked = self._asker(line, use)
         if asked is not None:
             conversation, place = asked
@@ -221,7 +230,7 @@ class Reconstruction:
             self.remarks.append(f"line {line.number}: a result that no recorded answer asked for")
         giver.add_result(replace(result, name=result.name or run.use.name))
 
-    def _run_of(self, result: Result) -> TracedTool | None:
+    def _run_of(self, result: ToolOutput) -> TracedTool | None:
         """The run that the result belongs to, which waits no longer: by id, or else the oldest of that tool."""
         place = self._running.of_id(result.id) if result.id else None
         if place is None and result.name:
@@ -230,7 +239,7 @@ class Reconstruction:
             place = self._running.oldest()
         return None if place is None else self._running.take(place)
 
-    def _asker(self, line: TraceLine, use: Use) -> tuple[TraceConversation, int] | None:
+    def _asker(self, line: TraceLine, use: ToolRequest) -> tuple[TraceConversation, int] | None:
         """The conversation whose answer asked for the tool, and the place among its open calls: first the one that the
         line belongs to, then the newest."""
         first = self._conversation_of(line)
@@ -274,7 +283,7 @@ class Reconstruction:
             )
 
 
-def _as_turns(given: list[Any], api: Api) -> list[Turn]:
+def _as_turns(given: list[Any], api: TraceApi) -> list[Turn]:
     return [turn if isinstance(turn, dict) else api.user(turn) for turn in given]
 
 

@@ -20,7 +20,7 @@ from pathlib import PurePath
 
 from rewind.conversation.sketch import GrowingSketch, Sketch, said_of, sketch_of
 from rewind.conversation.threads import Threads
-from rewind.formats.trace.apis.base import Form, Turn
+from rewind.formats.trace.api import RequestForm, Turn
 from rewind.formats.trace.conversation import FirstTurns, ModelCall, TracedTool, TraceEvent
 from rewind.formats.trace.exchanges import TraceBodies, TraceExchange, exchange_of
 from rewind.formats.trace.fields import duration_in
@@ -169,7 +169,7 @@ class CallSummary:
 class _Settings:
     """A request but for its turns, understood."""
 
-    form: Form
+    form: RequestForm
     asked: Asked
     sketch: Sketch
 
@@ -255,7 +255,7 @@ class CallReader:
         )
 
     def _read_new(
-        self, progress: _Progress, turns: FirstTurns, form: Form, head: RequestHead, provider: Api
+        self, progress: _Progress, turns: FirstTurns, form: RequestForm, head: RequestHead, provider: Api
     ) -> None:
         if progress.growing is None or progress.read >= turns.count:
             return
@@ -279,7 +279,7 @@ class CallReader:
         progress.messages = (*progress.messages, *messages)[-2:]
 
     def _settings(
-        self, progress: _Progress, form: Form, head: RequestHead, provider: Api
+        self, progress: _Progress, form: RequestForm, head: RequestHead, provider: Api
     ) -> _Settings | None:
         """The settings of a request; ``None`` where they bring turns of their own, or are too many to be read."""
         settings = progress.settings
