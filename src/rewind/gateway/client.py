@@ -11,7 +11,7 @@ from rewind.gateway.exchange import (
     Origin,
     Pass,
     Play,
-    Refusal,
+    Reply,
     RequestHandler,
     Verdict,
 )
@@ -278,7 +278,7 @@ class ClientConnection(asyncio.Protocol):
                 self.answered(keep_alive=usable and self._incoming.keep_alive)
             case Play():
                 self._paced = asyncio.get_running_loop().create_task(self._play_paced(verdict))
-            case Refusal(status=status, reason=reason, headers=headers, body=body):
+            case Reply(status=status, reason=reason, headers=headers, body=body):
                 self._answer(status, reason, headers, body)
                 self.answered(keep_alive=self._incoming.keep_alive)
             case Pass(changed=changed):

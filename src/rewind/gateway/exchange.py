@@ -51,7 +51,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Reply:
     """Answer with this instead; nobody is asked."""
 
     status: int
@@ -62,7 +62,7 @@ class Refusal:
     """Why, in one sentence, as the body says it."""
 
 
-Decided = Play | Pass | Refusal
+Decided = Play | Pass | Reply
 
 
 @dataclass(frozen=True, slots=True)

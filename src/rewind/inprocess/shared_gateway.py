@@ -215,7 +215,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class ChildEnvironment:
+class ChildVariables:
     """The variables that bring a child of this process to the shared gateway, and the certificates that they name.
 
     Made when they are first asked for, in a private folder.

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rewind.errors import ReplayMiss
-from rewind.gateway.exchange import Exchange, Pass, Play, Refusal, Verdict
+from rewind.gateway.exchange import Exchange, Pass, Play, Reply, Verdict
 from rewind.inprocess.options import OWN_SCHEMES
 from rewind.inprocess.shared_gateway import GatewayGone, SharedGateway
 from rewind.match.call import Call
@@ -155,7 +155,7 @@ class ToolCalls:
             case Play():
                 step = self._junction.tally.served[-1]
                 raise ReplayMiss(f"The tool call of step {step.index} gave no answer when it was recorded.")
-            case Refusal(message=message):
+            case Reply(message=message):
                 raise ReplayMiss(message)
             case Pass():
                 self.ran += 1

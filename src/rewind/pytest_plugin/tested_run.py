@@ -10,7 +10,7 @@ from pathlib import Path
 from rewind.errors import EnvironmentProblem
 from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
-from rewind.inprocess.shared_gateway import ChildEnvironment, hook_variables, shared_gateway
+from rewind.inprocess.shared_gateway import ChildVariables, hook_variables, shared_gateway
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Recording, Session, SessionStart, Status
 from rewind.model.step import StepKind
@@ -347,7 +347,7 @@ def joined(ours: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str
 def _lasting_variables() -> dict[str, str]:
     """What they name (certificates, hooks) is the same for every test of a process and takes tens of milliseconds to
     write, so it is made once; what differs from test to test is laid over it, or joined with it."""
-    made = ChildEnvironment(shared_gateway(), ConnectionRules())
+    made = ChildVariables(shared_gateway(), ConnectionRules())
     atexit.register(made.close)
     # Our part alone: the user's may be another one in the next test.
     alone = {name: value for name, value in os.environ.items() if name not in _SHARED_VARIABLES}

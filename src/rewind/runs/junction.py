@@ -16,7 +16,7 @@ from typing import Any
 
 from rewind.conversation.threads import Threads
 from rewind.errors import DamagedStore, RewindError
-from rewind.gateway.exchange import Decided, Exchange, Pass, Play, Refusal, Route, Verdict
+from rewind.gateway.exchange import Decided, Exchange, Pass, Play, Reply, Route, Verdict
 from rewind.match.call import Call, understand
 from rewind.model.clock import Clock
 from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
@@ -282,7 +282,7 @@ class RecordedExchange(PassThrough):
         self._keep_put(response, self._tell)
         return Play(response=response, ending=Ending.COMPLETE, pace=self._junction.pace)
 
-    def _refuse(self, refusal: Refusal) -> Refusal:
+    def _refuse(self, refusal: Reply) -> Reply:
         """A refusal is kept as an answer, so that the session tells what the agent was told, and replays."""
         headers = (*refusal.headers, ("Content-Length", str(len(refusal.body))))
         head = ResponseHead(status=refusal.status, reason=refusal.reason, headers=headers)

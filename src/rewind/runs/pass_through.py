@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from rewind.gateway.exchange import Exchange, Pass, Refusal, Verdict
+from rewind.gateway.exchange import Exchange, Pass, Reply, Verdict
 from rewind.model.http import Headers, ResponseHead
 from rewind.model.step import Ending
 
@@ -52,10 +52,10 @@ class RefusedExchange(PassThrough):
         return refusal({"error": {"message": f"rewind: {self._reason}"}}, self._reason)
 
 
-def refusal(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Refusal:
+def refusal(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Reply:
     """A refusal that SDKs do not retry, and that a person can recognise."""
     line = reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")
-    return Refusal(
+    return Reply(
         status=MISS_STATUS,
         reason=f"Rewind {word}",
         headers=(

@@ -60,7 +60,7 @@ from rewind.inprocess.run import (  # noqa: E402
     current_run,
 )
 from rewind.inprocess.shared_gateway import (  # noqa: E402
-    ChildEnvironment,
+    ChildVariables,
     hook_variables,
     shared_gateway,
 )
@@ -282,7 +282,7 @@ def children() -> dict[str, Any]:
     def work() -> str:
         run = current_run()
         assert run is not None
-        environment = ChildEnvironment(shared_gateway(), run.rules)
+        environment = ChildVariables(shared_gateway(), run.rules)
         env = {**os.environ, **hook_variables(environment.variables(os.environ))}
         # On the port of the web: the hook leads there by name.
         done = subprocess.run(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rewind.gateway.exchange import Decided, Hold, Play, Refusal, Verdict
+from rewind.gateway.exchange import Decided, Hold, Play, Reply, Verdict
 from rewind.model.http import Chunk, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 from unit.gateway.wiring import Ledger, Remembered, answer_on, client, eventually, gateway, run
@@ -30,7 +30,7 @@ class Holding(Remembered):
         self.body = body
         if "held" in self.head.target:
             return Hold(self.decided)
-        return Refusal(status=404, reason="No", headers=(), body=b"no")
+        return Reply(status=404, reason="No", headers=(), body=b"no")
 
 
 def holding(head: RequestHead) -> Remembered:
@@ -49,7 +49,7 @@ def future(ledger: Ledger) -> "asyncio.Future[Decided]":
 
 @pytest.mark.parametrize(
     "verdict",
-    [played(b"played"), Refusal(status=424, reason="No", headers=(), body=b"denied")],
+    [played(b"played"), Reply(status=424, reason="No", headers=(), body=b"denied")],
     ids=["play", "deny"],
 )
 def test_it_is_answered_when_that_is_decided_and_the_connection_goes_on(verdict: Decided) -> None:

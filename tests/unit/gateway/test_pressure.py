@@ -7,7 +7,7 @@ import pytest
 
 from rewind.gateway import dial
 from rewind.gateway.dial import Dialer
-from rewind.gateway.exchange import Play, Refusal
+from rewind.gateway.exchange import Play, Reply
 from rewind.gateway.options import UpstreamOptions
 from rewind.gateway.relay import Relay
 from rewind.gateway.upstream import Pool, UpstreamConnection
@@ -353,7 +353,7 @@ def test_a_thousand_pipelined_requests_are_answered_in_order() -> None:
 
 def test_a_refusal_keeps_the_connection_usable() -> None:
     def refusing(head: RequestHead) -> Remembered:
-        verdict = Refusal(status=424, reason="Rewind Miss", headers=(("x-rewind-miss", "why"),), body=b"{}")
+        verdict = Reply(status=424, reason="Rewind Miss", headers=(("x-rewind-miss", "why"),), body=b"{}")
         return Remembered(head, verdict, streams=False)
 
     async def play() -> None:

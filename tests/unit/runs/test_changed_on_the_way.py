@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import CannotEdit, DamagedStore
-from rewind.gateway.exchange import Pass, Play, Refusal, Verdict
+from rewind.gateway.exchange import Pass, Play, Reply, Verdict
 from rewind.match.call import Call, understand
 from rewind.model.clock import SystemClock
 from rewind.model.http import Chunk, HttpRequest, HttpResponse, RequestHead, ResponseHead
@@ -142,7 +142,7 @@ def test_what_cannot_be_changed_does_not_go_out(tmp_path: Path) -> None:
         raise CannotEdit("It is signed.")
 
     run = Run(tmp_path, Forward(change=change)).ask(question("one"))
-    assert isinstance(run.verdict, Refusal) and run.verdict.status == 424
+    assert isinstance(run.verdict, Reply) and run.verdict.status == 424
     assert dict(run.verdict.headers)["x-rewind-stopped"] == "Rewind: It is signed."
     assert b"It is signed." in run.verdict.body
     assert run.junction is not None
@@ -179,7 +179,7 @@ def test_a_refusal_is_kept_as_what_the_agent_was_told(
     tmp_path: Path, decision: Decision, header: str
 ) -> None:
     run = Run(tmp_path, decision).ask(question("one"))
-    assert isinstance(run.verdict, Refusal)
+    assert isinstance(run.verdict, Reply)
     assert header in dict(run.verdict.headers)
     with run.recorded() as (recording, reader):
         response = recording.steps[0].response
@@ -218,7 +218,7 @@ def test_a_recorded_answer_that_is_damaged_is_refused_and_nobody_is_asked(tmp_pa
 
     step = Step(request=a_request(5), response=an_answer())
     run = Run(tmp_path, Serve(step=step), {"answer_of": damaged}).ask(question("one"))
-    assert isinstance(run.verdict, Refusal)
+    assert isinstance(run.verdict, Reply)
     assert b"step 5 was recorded, but cannot be read" in run.verdict.body
     assert run.junction is not None
     assert (len(run.junction.tally.misses), run.junction.tally.served) == (1, [])
@@ -229,6 +229,6 @@ def test_where_we_stumble_over_a_request_that_a_tape_might_answer_nobody_is_aske
         raise ZeroDivisionError("a bug")
 
     run = Run(tmp_path, Forward(change=fails)).ask(question("one"))
-    assert isinstance(run.verdict, Refusal)
+    assert isinstance(run.verdict, Reply)
     assert run.junction is not None
     assert "a bug" in run.junction.tally.remarks[0]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rewind.gateway.exchange import Pass, Refusal, Verdict
+from rewind.gateway.exchange import Pass, Reply, Verdict
 from rewind.match.call import Call
 from rewind.model.clock import SystemClock
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
@@ -88,7 +88,7 @@ def test_an_exchange_goes_on_unrecorded_whatever_fails_and_the_run_says_so_once(
 
 def test_an_exchange_that_does_not_fail_is_not_changed() -> None:
     remarks: list[tuple[str, str]] = []
-    refusal = Refusal(status=424, reason="", headers=(), body=b"")
+    refusal = Reply(status=424, reason="", headers=(), body=b"")
     fragile = Fragile("never", refusal)
     assert whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark))) is refusal
     assert fragile.heard == [
