@@ -250,7 +250,7 @@ def test_a_request_before_the_cut_that_was_not_recorded_is_refused_and_explained
     assert f"rewind fork {base}:3 --allow-drift" in result.talk
     assert "--on-miss live" not in result.talk, "with another history the step would never be asked"
     assert (
-        "Step 3 was never asked: the run ended before. Of the steps before it, 2 was not asked either."
+        "Step 3 was never asked: the run ended before it. Of the steps before it, 2 was not asked either."
         in result.talk
     )
     assert "What came nearest: " in result.talk and "differs in messages[3].content" in result.talk
@@ -275,7 +275,8 @@ def test_a_run_that_ends_before_the_cut_says_so(lab: MakeLab) -> None:
     result = fork(bench, f"{base}:3", "--set", "system=x", "--", *talks("a"))
     assert result.code == 4
     assert (
-        "Step 3 was never asked: the run ended before. Of the steps before it, 2 was not asked" in result.talk
+        "Step 3 was never asked: the run ended before it. Of the steps before it, 2 was not asked"
+        in result.talk
     )
 
 
@@ -375,7 +376,7 @@ def test_a_price_that_is_not_known_and_a_limit_do_not_go_together(tmp_path: Path
         result = run_rewind(["fork", f"{base}:3", "--max-cost", "1"], home, env, cwd=tmp_path)
         assert result.code == 2
         assert (
-            "The price of claude-sonnet-4-6 at 127.0.0.1 is not known, so --max-cost cannot be held"
+            "The price of claude-sonnet-4-6 at 127.0.0.1 is not known, so --max-cost cannot be enforced"
             in result.talk
         )
         assert provider.asked == 4

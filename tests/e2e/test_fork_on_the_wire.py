@@ -393,7 +393,7 @@ def test_of_a_call_that_is_no_llm_call_only_the_answer_can_be_set(lab: MakeLab) 
     session = recorded(bench, host, request, options=("--host", host))
     refused = fork(bench, f"{session}:1", "--set", "temperature=0")
     assert refused.code == 2
-    assert "Step 1 is no LLM call (GET tools.example.com): its request cannot be edited" in refused.talk
+    assert "Step 1 is not an LLM call (GET tools.example.com): its request cannot be edited" in refused.talk
     with forking(bench, f"{session}:1", "--set", 'response={"warm": true}') as gate:
         (reply,) = asked(gate, host, request)
     assert json.loads(reply.body) == {"warm": True}

@@ -125,8 +125,8 @@ def test_a_value_that_cannot_be_told_apart_any_more_is_named_with_what_to_do(lab
     calls = bench.provider.calls
     result = fork(bench, f"{once}:2")
     assert result.code == 3
-    assert f"system+=@{kind}:1, which the fork {once} had changed" in result.talk
-    assert f"the session {kind} is not in the store any more" in result.talk
+    assert f"system+=@{kind}:1, which the fork {once} changed" in result.talk
+    assert f"the session {kind} is no longer in the store" in result.talk
     assert "--set system" in result.talk and "Nothing was run." in result.talk
     assert bench.provider.calls == calls
     fork(bench, f"{once}:2", "--set", "system=Given again.").ok()
@@ -147,7 +147,10 @@ def test_the_placeholder_of_a_secret_in_an_inherited_edit_is_never_sent(lab: Mak
         for more in ((), ("--dry-run",)):
             result = fork(bench, f"{once}:{step}", *more, env=keys)
             assert result.code == 2, result.talk
-            assert "holds a secret that is not kept" in result.talk and "system+=Use REDACTED" in result.talk
+            assert (
+                "contains a secret that Rewind does not store" in result.talk
+                and "system+=Use REDACTED" in result.talk
+            )
             assert "Nothing was run." in result.talk and "--set 'system" in result.talk
     assert bench.provider.calls == calls
     again = fork(bench, f"{once}:3", "--set", f"system+=Use {secret} now", env=keys).ok()
@@ -166,7 +169,7 @@ def test_the_placeholder_of_a_secret_in_another_session_is_never_sent(lab: MakeL
     base = bench.record(talks("a", "b")).ok().session
     calls = bench.provider.calls
     result = fork(bench, f"{base}:2", "--set", f"system=@{other}:1", env=keys)
-    assert result.code == 2 and "holds a secret that is not kept" in result.talk
+    assert result.code == 2 and "contains a secret that Rewind does not store" in result.talk
     assert bench.provider.calls == calls
 
 
@@ -182,7 +185,7 @@ def test_the_placeholder_of_a_secret_in_what_was_edited_by_hand_is_never_sent(
     calls = bench.provider.calls
     changed = editor(tmp_path, "text = text.replace('Use ', 'Do use ')") | keys
     result = fork(bench, f"{base}:2", "--edit", env=changed)
-    assert result.code == 2 and "holds a secret that is not kept" in result.talk
+    assert result.code == 2 and "contains a secret that Rewind does not store" in result.talk
     assert bench.provider.calls == calls
     beside = editor(tmp_path, "text = text.replace('0.7', '0.1')") | keys
     once = forked(fork(bench, f"{base}:2", "--edit", env=beside).ok())
@@ -199,10 +202,12 @@ def test_a_secret_that_was_written_by_hand_is_asked_for_again(lab: MakeLab, tmp_
     calls = bench.provider.calls
     result = fork(bench, f"{once}:2", "--set", "temperature=0", env=keys)
     assert result.code == 2, result.talk
-    assert "holds a secret that is not kept" in result.talk and "Nothing was sent." in result.talk
+    assert (
+        "contains a secret that Rewind does not store" in result.talk and "Nothing was sent." in result.talk
+    )
     remove(bench, base)
     late = fork(bench, f"{once}:2", "--set", "temperature=0", env=keys)
-    assert late.code == 5 and "holds a secret that is not kept" in late.talk, (
+    assert late.code == 5 and "contains a secret that Rewind does not store" in late.talk, (
         "told as late as that, but not sent"
     )
     assert bench.provider.calls == calls

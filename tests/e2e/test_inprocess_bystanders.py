@@ -335,7 +335,7 @@ def test_a_thread_that_has_left_a_replay_is_not_adopted_and_the_replay_says_what
     run.deactivate(run.activate())
     assert httpx.post(url(server), json=question("by nobody")).status_code == 200
     assert run.finish().remarks == (
-        f"127.0.0.1:{server.port}: was reached by code of no session while this replay went on: live",
+        f"127.0.0.1:{server.port}: was reached live, by code outside any session, during this replay",
     )
 
 
@@ -363,7 +363,7 @@ def test_another_process_is_refused_beside_two_replays(server: FakeProvider, tmp
     assert status_in_another_process() == b"424"
     results = [run.finish() for run in runs]
     assert [result.played for result in results] == [1, 0]
-    assert all("nobody could tell whose it was" in result.remarks[0] for result in results)
+    assert all("it cannot be told whose it is" in result.remarks[0] for result in results)
     assert server.calls == calls
 
 

@@ -96,7 +96,7 @@ def test_a_model_server_that_nobody_named_is_remarked_on_and_stopped_in_a_replay
     url = f"http://127.0.0.1:{server.port}"
     _, result = recorded(tmp_path, lambda: ask(url))
     assert result.llm_calls == 0
-    assert result.remarks == (f"127.0.0.1:{server.port}: was not recorded: name it in hosts, with its port",)
+    assert result.remarks == (f"127.0.0.1:{server.port}: was not recorded: add it to hosts, with its port",)
     calls = server.calls
 
     def stopped() -> None:

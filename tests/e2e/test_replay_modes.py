@@ -151,7 +151,7 @@ def test_a_folder_that_is_gone_is_one_clear_sentence_and_the_command_can_be_give
     shutil.rmtree(work)
     gone = bench.replay(recorded.session)
     assert gone.code == 6
-    assert f"{work} that the session was recorded in is not there" in gone.talk
+    assert f"{work} where the session was recorded does not exist" in gone.talk
     assert "Traceback" not in gone.talk
     assert replayed(bench, recorded.session, *asks("Hello")).code == 0
 

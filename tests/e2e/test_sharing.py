@@ -84,7 +84,7 @@ def test_a_run_is_exported_taken_in_elsewhere_and_replayed_offline(lab: MakeLab)
     assert f"✓ imported {recorded.session}  3 steps" in elsewhere(bench, "import", file).ok().text
     refused = elsewhere(bench, "replay", "incident")
     assert refused.code == 2
-    assert "shown and not run" in refused.talk
+    assert "shown, not run" in refused.talk
     taken_in = elsewhere(bench, "replay", "incident", "--", *command).ok()
     assert "output identical" in taken_in.talk
     assert taken_in.stdout == recorded.stdout

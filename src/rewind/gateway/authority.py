@@ -255,7 +255,7 @@ def create_persistent(home: Path, rules: HostRules) -> Authority:
                 write_whole(folder / _KEY_FILE, key_pem(key) + pem, private=True)
     except OSError as error:
         raise EnvironmentProblem(
-            f"The CA could not be kept in {folder}: {error.strerror or error}."
+            f"The CA could not be stored in {folder}: {error.strerror or error}."
         ) from error
     return load_persistent(home, rules)
 
@@ -283,11 +283,11 @@ def load_persistent(home: Path, rules: HostRules) -> Authority:
     except (ValueError, TypeError) as error:
         raise EnvironmentProblem(f"{path} is damaged: {error}.", hint=again) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise EnvironmentProblem(f"In {path} the key does not belong to the certificate.", hint=again)
+        raise EnvironmentProblem(f"The key in {path} does not match its certificate.", hint=again)
     now = _now()
     if certificate.not_valid_after_utc - RUN_LIFETIME < now:
         day = certificate.not_valid_after_utc.date()
-        raise EnvironmentProblem(f"The CA in {path.parent} is valid until {day} only.", hint=again)
+        raise EnvironmentProblem(f"The CA in {path.parent} expires on {day}.", hint=again)
     return Authority(key, certificate, rules)
 
 
@@ -327,7 +327,7 @@ def _read_private(path: Path) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise EnvironmentProblem(f"{path} is not a file of yours, so its key is not used.")
+            raise EnvironmentProblem(f"{path} does not belong to you, so its key is not used.")
         if stat.S_IMODE(status.st_mode) & 0o077:
             raise EnvironmentProblem(
                 f"{path} can be read by others, so its key is not safe.",

@@ -40,7 +40,7 @@ class IncomingRequest:
         if not self.headers_complete:
             raise BadMessage("the request head is not complete")
         if self._parser.get_http_version() not in ("1.0", "1.1"):
-            raise BadMessage("its version is none of HTTP/1")
+            raise BadMessage("its version is not HTTP/1.0 or HTTP/1.1")
         length = header(self.headers, "content-length")
         if self.upgrade and (length not in (None, "0") or header(self.headers, "transfer-encoding")):
             self._read_past_offer()

@@ -41,11 +41,11 @@ class UpstreamOptions:
 
     def _check_ca(self, file: Path) -> None:
         if not file.is_file():
-            raise UsageError(f"The file {file} with certificates is not there.")
+            raise UsageError(f"The certificate file {file} does not exist.")
         try:
             ssl.create_default_context(cafile=file)
         except OSError as error:
-            raise UsageError(f"The file {file} holds no certificates that can be read.") from error
+            raise UsageError(f"The file {file} contains no readable certificates.") from error
 
 
 def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str | None:
@@ -90,9 +90,7 @@ class ParentProxy:
             port = parts.port
         except ValueError:
             # Its text would repeat the URL, and with it the password.
-            raise UsageError(
-                "The parent proxy is not given as a URL with a host and a port.", hint=hint
-            ) from None
+            raise UsageError("The parent proxy must be a URL with a host and a port.", hint=hint) from None
         if parts.scheme != "http" or not parts.hostname:
             raise UsageError(
                 f"The parent proxy {parts.scheme}://{parts.hostname or ''} cannot be used: it must be http://.",

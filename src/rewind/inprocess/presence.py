@@ -73,7 +73,7 @@ class CallerBase:
 
 
 def _offline_text(url: str) -> str:
-    return f"Rewind: {url} was not reached, because nothing may leave this machine now"
+    return f"Rewind: {url} was blocked: no connection may leave this machine now"
 
 
 class Guard(CallerBase):

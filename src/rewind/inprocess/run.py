@@ -250,7 +250,7 @@ class InProcessRun(CallerBase):
             if self._result is None:
                 begun.gateway.settle(begun.context)
                 for address in () if begun.unseen is None else begun.unseen.since():
-                    self.unrecorded(address, "was connected to past Python's sockets: this was not offline")
+                    self.unrecorded(address, "was reached without Python's sockets: this run was not offline")
                 if begun.gateway.is_here:
                     self._close(begun, exit_code)
                 # In a forked child it ends only for that child: files, and what else there is, are its parent's.
@@ -319,7 +319,7 @@ class InProcessRun(CallerBase):
     def bypassed(self, host: str, port: int) -> OSError:
         self._tally.remark(host, "a connection from before the replay was closed when it was used")
         return ConnectionResetError(
-            f"Rewind: this connection to {host} was opened before the replay, and does not lead to it: closed"
+            f"Rewind: this connection to {host} was opened before the replay and would bypass it: closed"
         )
 
     def unrecorded(self, host: str, why: str) -> None:

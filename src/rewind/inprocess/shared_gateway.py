@@ -61,7 +61,7 @@ class UnownedRequests:
     def begin(self, head: RequestHead) -> Exchange:
         if self._offline:
             return RefusedExchange(
-                f"{head.origin}: the run that this connection belonged to stays offline, and it is over"
+                f"{head.origin} was blocked: its connection belongs to a replay that is over, and replays stay offline"
             )
         return PassThrough()
 

@@ -154,7 +154,7 @@ class ToolCalls:
                 )
             case Play():
                 step = self._junction.tally.served[-1]
-                raise ReplayMiss(f"The tool call of step {step.index} gave no answer when it was recorded.")
+                raise ReplayMiss(f"The tool call of step {step.index} never returned when it was recorded.")
             case Reply(message=message):
                 raise ReplayMiss(message)
             case Pass():

@@ -239,7 +239,7 @@ class AgentRun:
         if self._gateway is None:
             return
         self.bypasses = self._gateway.stop()
-        how = "by itself: this was not offline"
+        how = "directly: this run was not offline"
         if not self._offline:
             how = "without passing through Rewind: not recorded"
         for program, address in self.bypasses:

@@ -82,7 +82,7 @@ class Junction:
         except Exception as error:
             if not self.online:
                 raise
-            self.remark("a bug in Rewind", f"a step was not kept: {error!r}")
+            self.remark("a bug in Rewind", f"a step was not recorded: {error!r}")
             return PassThrough()
 
     def _begin(self, head: RequestHead) -> Exchange:
@@ -177,7 +177,7 @@ class RecordedExchange(PassThrough):
             )
         if ending is Ending.NO_ANSWER:
             self._junction.remark(
-                self._head.host, f"gave no answer: {self._junction.redactor.text(reason or '')}"
+                self._head.host, f"did not answer: {self._junction.redactor.text(reason or '')}"
             )
         if self._step_writer is not None:
             redactor, answer = self._junction.redactor, self._answer

@@ -125,4 +125,4 @@ class FaultGuard:
 
     def _note(self, error: Exception) -> None:
         self._failed = True
-        self._remark("a bug in Rewind", f"a step was not kept: {error!r}")
+        self._remark("a bug in Rewind", f"a step was not recorded: {error!r}")

@@ -49,8 +49,8 @@ def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: 
         )
     shown = recorded if len(recorded) <= _SHOWN else f"{recorded[:_SHOWN]}…"
     raise UsageError(
-        f"{session.ref} came in a file, so its command is shown and not run: {shown}",
-        hint=f"if you trust it, or with a command of your own: rewind {invocation} -- {shown}",
+        f"{session.ref} came in a file, so its command is shown, not run: {shown}",
+        hint=f"if you trust it, or give a command of your own: rewind {invocation} -- {shown}",
     )
 
 
@@ -58,8 +58,8 @@ def recorded_folder(start: SessionStart, verb: str) -> str:
     """Where the session was recorded. Raises EnvironmentProblem when that is no more."""
     if not Path(start.cwd).is_dir():
         raise EnvironmentProblem(
-            f"The folder {start.cwd} that the session was recorded in is not there.",
-            hint=f"Go where the agent is and give its command: rewind {verb} -- COMMAND",
+            f"The folder {start.cwd} where the session was recorded does not exist.",
+            hint=f"Go to the agent's folder and give its command: rewind {verb} -- COMMAND",
         )
     return start.cwd
 
@@ -141,7 +141,7 @@ def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | Non
     addresses = ", ".join(f"{name}={url}" for name, url in sorted(others.items()))
     setting = " ".join(f"{name}={shlex.quote(url)}" for name, url in sorted(others.items()))
     return (
-        f"{session.ref} was recorded with {addresses}. That is not followed, as calls go live with your key; so steps "
+        f"{session.ref} was recorded with {addresses}. Rewind ignores that, because live calls carry your key; steps "
         f"that went there may miss. If you trust the address, set it yourself: {setting} rewind …"
     )
 
@@ -149,6 +149,6 @@ def ignored_endpoints(session: Session, environ: Mapping[str, str]) -> str | Non
 def _no_wire(session: Session, verb: str) -> UsageError:
     doing = {"replay": "replayed", "fork": "forked", "bisect": "run again"}.get(verb, "run again")
     return UsageError(
-        f"{session.ref} is a trace: it tells what was said, not what was on the wire, so it cannot be {doing}.",
+        f"{session.ref} is a trace: it holds messages, not HTTP traffic, so it cannot be {doing}.",
         hint=f"rewind inspect {session.ref}, or rewind messages {session.ref} to go on from any step of it",
     )

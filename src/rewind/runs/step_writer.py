@@ -198,7 +198,7 @@ class StepSummary:
         try:
             return work()
         except Exception as error:  # noqa: BLE001  a codec's fault must not cost a step
-            self._remark("a bug in Rewind", f"a step is kept, but was not understood: {error!r}")
+            self._remark("a bug in Rewind", f"a step was recorded, but could not be read: {error!r}")
             return otherwise
 
 

@@ -239,11 +239,11 @@ def test_a_damaged_missing_or_mixed_up_persistent_ca_is_named(tmp_path: Path) ->
     create_persistent(tmp_path / "other", RULES)
     key, _, _ = whole.partition(b"-----BEGIN CERTIFICATE")
     path.write_bytes(key + persistent_certificate(tmp_path / "other").read_bytes())
-    with pytest.raises(EnvironmentProblem, match="does not belong"):
+    with pytest.raises(EnvironmentProblem, match="does not match"):
         load_persistent(tmp_path, RULES)
 
 
 def test_a_persistent_ca_close_to_its_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authority_module, "PERSISTENT_LIFETIME", dt.timedelta(hours=47))
-    with pytest.raises(EnvironmentProblem, match="is valid until"):
+    with pytest.raises(EnvironmentProblem, match="expires on"):
         create_persistent(tmp_path, RULES)

@@ -87,7 +87,7 @@ def test_a_parent_proxy_that_cannot_be_used_is_one_clear_error_without_its_passw
 
 
 def test_a_file_of_certificates_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not there"):
+    with pytest.raises(UsageError, match="does not exist"):
         UpstreamOptions(ca=tmp_path / "missing.pem").check({})
 
 

@@ -60,7 +60,7 @@ def test_after_a_call_whose_cost_is_unknown_nothing_more_is_asked() -> None:
     budget.pay(step(kind=StepKind.HTTP_CALL))
     budget.check(question())
     budget.pay(step(usage=NO_USAGE))
-    with pytest.raises(UsageError, match="what step 4 cost is not known"):
+    with pytest.raises(UsageError, match="the cost of step 4 is not known"):
         budget.check(question())
 
 

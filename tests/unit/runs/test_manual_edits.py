@@ -26,7 +26,7 @@ def test_what_is_left_alone_may_hold_a_secret_also_where_a_message_is_added() ->
 
 
 def test_what_is_changed_may_not() -> None:
-    with pytest.raises(CannotEdit, match="holds a secret that is not kept"):
+    with pytest.raises(CannotEdit, match="contains a secret that Rewind does not store"):
         ManualEdit(body(f"Use {HIDDEN}.", "a"), body(f"Do use {HIDDEN}.", "a")).check()
 
 

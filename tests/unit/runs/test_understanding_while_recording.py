@@ -104,5 +104,5 @@ def test_a_codec_that_fails_costs_no_step_and_is_named(
     assert step.response is not None and step.response.ending is Ending.COMPLETE
     assert step.response.body_size == len(json.dumps(ANSWER))
     (remark,) = junction.tally.remarks
-    assert "a step is kept, but was not understood" in remark
+    assert "a step was recorded, but could not be read" in remark
     assert "no such thing" in remark

@@ -99,7 +99,9 @@ class _Gone:
         return None
 
     def stopped(self, host: str, port: int) -> OSError:
-        return ConnectionRefusedError(f"Rewind: {url_of(host, port)}: a replay stays offline, and it is over")
+        return ConnectionRefusedError(
+            f"Rewind: {url_of(host, port)} was blocked: it belongs to a replay that is over, and replays stay offline"
+        )
 
     bypassed = stopped
 
@@ -153,7 +155,7 @@ def outside(host: str, port: int | None) -> None:
             way.trusts(host) and not way.allows(host) if port is None else way.way(host, port) is Way.GATEWAY
         ):
             caller.unrecorded(
-                url_of(host, port or 443), "was reached by code of no session while this replay went on: live"
+                url_of(host, port or 443), "was reached live, by code outside any session, during this replay"
             )
 
 
@@ -236,7 +238,7 @@ def _stranger() -> Caller | None:
     for caller in there:
         caller.unrecorded(
             "another process",
-            "asked while several sessions went on: refused, for nobody could tell whose it was",
+            "sent a request while several sessions were running: refused, because it cannot be told whose it is",
         )
     return REFUSED
 

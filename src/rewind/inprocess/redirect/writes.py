@@ -26,7 +26,7 @@ _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _METHODS = frozenset((b"POST", b"GET ", b"CONN", b"PUT ", b"DELE", b"PATC", b"HEAD", b"OPTI"))
 """As requests begin, cut to four letters."""
 _REQUEST_LINE = re.compile(rb"[A-Z]+ [^\r\n ]+ HTTP/1\.[01]\r?$")
-PAST_THE_GATEWAY = "was reached past the gateway, on a connection from before: not recorded"
+PAST_THE_GATEWAY = "was reached on a connection from before the run: not recorded"
 _lines: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
 """Connected sockets and uvloop's transports: the local port of those that lead to the gateway, 0 for others."""
 _begun: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
@@ -111,7 +111,7 @@ def _check_request(sock: Any, host: str, port: int, data: Any, caller: Caller) -
         shut(sock)
         raise caller.stopped(*meant)
     if meant[1] == port:
-        caller.unrecorded(url_of(*meant), "was not recorded: name it in hosts, with its port")
+        caller.unrecorded(url_of(*meant), "was not recorded: add it to hosts, with its port")
     else:
         caller.unrecorded(url_of(*meant), f"was asked through {url_of(host, port)}: not recorded")
 

@@ -39,7 +39,7 @@ class Budget:
         if provider.kind is not StepKind.LLM_CALL:
             return
         if self._unknown is not None:
-            raise UsageError(f"{self._unknown}, so the limit of ${self.limit:g} cannot be held")
+            raise UsageError(f"{self._unknown}, so the limit of ${self.limit:g} cannot be enforced")
         if self.left <= 0:
             raise UsageError(f"the limit of ${self.limit:g} is reached: ${self.spent:.2g} is spent")
         asked = provider.reader.asked(request)
@@ -47,7 +47,7 @@ class Budget:
         if not self.knows(head.host, head.target, provider.name, asked.model, embeds=asked.embeds):
             model = asked.model or "the model"
             raise UsageError(
-                f"the price of {model} is not known, so the limit of ${self.limit:g} cannot be held"
+                f"the price of {model} is not known, so the limit of ${self.limit:g} cannot be enforced"
             )
 
     def knows(
@@ -69,7 +69,7 @@ class Budget:
         if cost is not None:
             self.spent += cost
         elif response.head is not None and response.head.status < 400:
-            self._unknown = f"what step {step.index} cost is not known"
+            self._unknown = f"the cost of step {step.index} is not known"
 
     def unknown_model(self, calls: Iterable[tuple[Step, str | None]]) -> str | None:
         """The first model among those that will be asked that has no price, and where."""
@@ -87,6 +87,6 @@ class Budget:
         """Raises UsageError where a model that will be asked has no price."""
         if unknown := self.unknown_model(calls):
             raise UsageError(
-                f"The price of {unknown} is not known, so --max-cost cannot be held. Nothing was run.",
+                f"The price of {unknown} is not known, so --max-cost cannot be enforced. Nothing was run.",
                 hint="Give its price in [tool.rewind.prices] (docs/prices.md), or leave --max-cost out.",
             )

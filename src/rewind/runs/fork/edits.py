@@ -213,8 +213,8 @@ class _Inheritance:
         if alone and (found := self._found_in(edit, origin, cut)) is not None:
             return found
         raise SessionNotFound(
-            f"{edit.written}, which the fork {self.recording.session.id} had changed, cannot be made again: "
-            f"the session {origin.session} is not in the store any more. Nothing was run.",
+            f"{edit.written}, which the fork {self.recording.session.id} changed, cannot be applied again: "
+            f"the session {origin.session} is no longer in the store. Nothing was run.",
             hint=f"give the value itself: --set {edit.place}=…",
         ) from gone
 

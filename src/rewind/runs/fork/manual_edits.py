@@ -16,7 +16,7 @@ from rewind.model.http import HttpRequest
 from rewind.providers.shared.request_body import body_of
 from rewind.redaction.values import PLACEHOLDER
 
-NOT_KEPT = "holds a secret that is not kept: REDACTED… stands in its place, and would be sent."
+NOT_KEPT = "contains a secret that Rewind does not store: REDACTED… would be sent in its place."
 
 
 def holds_placeholder(value: Any) -> bool:
@@ -75,7 +75,7 @@ class ManualEdit:
         """Raises CannotEdit where the placeholder of a secret would go out."""
         if holds_placeholder(merged(self.shown, self.saved, _with_secrets(self.shown))):
             raise CannotEdit(
-                f"What was changed in the editor {NOT_KEPT} Nothing was run.",
+                f"What you changed in the editor {NOT_KEPT} Nothing was run.",
                 hint="write the secret itself there, or leave that text alone",
             )
 
@@ -96,7 +96,7 @@ class SentBody:
         """The same for what was recorded of the agent itself. Raises CannotEdit."""
         if holds_placeholder(filled(self.document, _with_secrets(body_of(request).document))):
             raise CannotEdit(
-                f"What an earlier fork had changed by hand {NOT_KEPT} Nothing was sent.",
+                f"What an earlier fork changed by hand {NOT_KEPT} Nothing was sent.",
                 hint="fork the session that it comes from, and edit that by hand",
             )
 

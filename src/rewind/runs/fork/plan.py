@@ -228,10 +228,10 @@ def _check(step: Step, edits: Sequence[Edit], *, by_hand: bool) -> None:
     if len(responses) > 1:
         raise UsageError("response= is given more than once: a step has one answer.")
     if responses and by_hand:
-        raise UsageError("response= sends nothing, so there is nothing for --edit to change: one of them.")
+        raise UsageError("--set response= and --edit cannot be combined: with response= no request is sent.")
     if step.request.kind is not StepKind.LLM_CALL and (others or by_hand):
         raise CannotEdit(
-            f"Step {step.index} is no LLM call ({step.request.head.method} {step.request.head.host}): "
+            f"Step {step.index} is not an LLM call ({step.request.head.method} {step.request.head.host}): "
             "its request cannot be edited, only its answer.",
             hint="--set response=TEXT",
         )

@@ -62,7 +62,7 @@ def why_unasked(policy: ForkAt, step: Step) -> str | None:
     """What can be told of a step that the run never came to; ``None`` where it did."""
     if policy.was_asked:
         return None
-    sentences = [f"Step {step.index} was never asked: the run ended before."]
+    sentences = [f"Step {step.index} was never asked: the run ended before it."]
     if left := policy.unasked():
         shown = ", ".join(map(str, left[:_SHOWN])) + (", …" if len(left) > _SHOWN else "")
         were = "was" if len(left) == 1 else "were"
@@ -70,7 +70,5 @@ def why_unasked(policy: ForkAt, step: Step) -> str | None:
     if (nearest := policy.nearest_miss(step)) is not None:
         sentences.append(f"What came nearest: {nearest.sentence}")
         if not policy.allow_drift:
-            sentences.append(
-                "With --allow-drift that would have been taken for it, if it stands in the same place."
-            )
+            sentences.append("With --allow-drift it would have been accepted, if it comes at the same place.")
     return " ".join(sentences)

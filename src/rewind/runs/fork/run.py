@@ -184,7 +184,7 @@ class _ForkRun:
             are = "is" if len(missing) == 1 else "are"
             sentences.append(
                 f"{', '.join(missing)} {are} not set here, but {'was' if are == 'is' else 'were'} when the session "
-                "was recorded: live calls may be turned away."
+                "was recorded: live calls may be rejected."
             )
         if self._plan.dropped:
             sentences.append(
