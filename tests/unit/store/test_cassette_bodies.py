@@ -11,7 +11,14 @@ import zstandard
 
 from rewind.errors import BadCassette
 from rewind.store.cassette.bodies import BodyForm, bytes_of, form_of
-from rewind.store.cassette.json_style import PLAIN, JsonStyle, size_written, style_fields, style_in, written
+from rewind.store.cassette.json_style import (
+    PLAIN,
+    JsonTextStyle,
+    size_written,
+    style_fields,
+    style_in,
+    written,
+)
 from rewind.store.cassette.read import read_cassette
 from unit.store.taping import (
     JSON_HEADERS,
@@ -269,7 +276,7 @@ def test_a_style_that_no_json_has_is_refused(fields: Any) -> None:
 
 
 def test_a_style_comes_back_from_its_fields() -> None:
-    style = JsonStyle(comma=", ", colon=": ", ascii=True, escapes="<>", before="\n", after="\n")
+    style = JsonTextStyle(comma=", ", colon=": ", ascii=True, escapes="<>", before="\n", after="\n")
     assert style_in(style_fields(style)) == style
     assert style_fields(PLAIN) == {}
 
@@ -278,12 +285,12 @@ def test_a_style_comes_back_from_its_fields() -> None:
     "style",
     [
         PLAIN,
-        JsonStyle(comma=", ", colon=": "),
-        JsonStyle(colon=": ", indent=4),
-        JsonStyle(ascii=True, escapes="<"),
+        JsonTextStyle(comma=", ", colon=": "),
+        JsonTextStyle(colon=": ", indent=4),
+        JsonTextStyle(ascii=True, escapes="<"),
     ],
 )
-def test_a_size_is_known_before_the_text_is_made(style: JsonStyle) -> None:
+def test_a_size_is_known_before_the_text_is_made(style: JsonTextStyle) -> None:
     value = [{"a": ["<ü>" * 40, 1, None], "b": {"c": [[[1.5]]], "": "<<<"}}] * 7
     size = len(written(value, style).encode())
     assert size / 2 < size_written(value, style, 10**6) < size * 2
@@ -292,7 +299,7 @@ def test_a_size_is_known_before_the_text_is_made(style: JsonStyle) -> None:
 
 def test_a_body_larger_than_it_says_is_never_made() -> None:
     many = BodyForm(form="json", root=["x" * 1000] * 4000)
-    deep = BodyForm(form="json", root=[0] * 300_000, style=JsonStyle(colon=": ", indent=8))
+    deep = BodyForm(form="json", root=[0] * 300_000, style=JsonTextStyle(colon=": ", indent=8))
     padded = BodyForm(form="events", root=[{}] * 10, pads=(9_999,) * 10)
     named = BodyForm(form="events", root=[{}] * 10_000, event="x" * 5_000)
     for body, limit in ((many, 1_100_000), (deep, 1_000_000), (padded, 50_000), (named, 50_000)):

@@ -26,7 +26,7 @@ class OddJson(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonStyle:
+class JsonTextStyle:
     """All that two writers of one value may do differently."""
 
     comma: str = ","
@@ -41,22 +41,24 @@ class JsonStyle:
     after: str = ""
 
 
-PLAIN = JsonStyle()
+PLAIN = JsonTextStyle()
 
 
-def style_fields(style: JsonStyle) -> dict[str, Any]:
+def style_fields(style: JsonTextStyle) -> dict[str, Any]:
     """What is not plain about it."""
     return {
-        name: value for name in JsonStyle.__slots__ if (value := getattr(style, name)) != getattr(PLAIN, name)
+        name: value
+        for name in JsonTextStyle.__slots__
+        if (value := getattr(style, name)) != getattr(PLAIN, name)
     }
 
 
-def style_in(fields: Any) -> JsonStyle:
+def style_in(fields: Any) -> JsonTextStyle:
     """Back from its fields. Raises BadCassette for a style that no writer has."""
     if not isinstance(fields, dict):
         raise BadCassette("A style is not an object.")
-    known = {name: value for name, value in fields.items() if name in JsonStyle.__slots__}
-    style = JsonStyle(**known)
+    known = {name: value for name, value in fields.items() if name in JsonTextStyle.__slots__}
+    style = JsonTextStyle(**known)
     indent = style.indent
     sound = (
         style.comma in ((",", ", ") if indent is None else (",",))
@@ -76,7 +78,7 @@ def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
     return isinstance(text, str) and len(text) <= most and not text.strip(letters)
 
 
-def written(value: Any, style: JsonStyle) -> str:
+def written(value: Any, style: JsonTextStyle) -> str:
     """The text of that value. Raises ValueError, TypeError or RecursionError for what has none."""
     text = _encoder(style.comma, style.colon, style.indent, style.ascii).encode(value)
     for letter in style.escapes:
@@ -95,7 +97,7 @@ def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> js
     )
 
 
-def size_written(value: Any, style: JsonStyle, limit: int) -> int:
+def size_written(value: Any, style: JsonTextStyle, limit: int) -> int:
     """About how many bytes its text has: never twice as many. Found without making it; given up beyond the limit."""
     size, waiting = len(style.before) + len(style.after), [(value, 1)]
     while waiting:
@@ -128,7 +130,7 @@ def _quoted(text: str, ascii_only: bool) -> bytes:
 def value_of(text: str) -> Any:
     """The value of a JSON text. Raises OddJson for one that not every reader would read alike."""
     try:
-        value = _DECODER.decode(text)
+        value = DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise OddJson(str(error)) from error
     _check(value, DEEPEST)
@@ -144,7 +146,8 @@ def _no_constant(name: str) -> None:
     raise OddJson(f"{name} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+DECODER = json.JSONDecoder(parse_constant=_no_constant)
+"""Takes what the standard says, and no NaN."""
 
 
 def _check(value: Any, room: int) -> None:
@@ -159,14 +162,14 @@ def _check(value: Any, room: int) -> None:
             raise OddJson("a number is too large")
 
 
-def style_of(text: str, value: Any, whole: str | None = None) -> JsonStyle:
+def style_of(text: str, value: Any, whole: str | None = None) -> JsonTextStyle:
     """The style in which the value becomes that text again. Raises OddJson.
 
     ``whole`` is what the text is a part of; all of it is in one style, and tells more of it.
     """
     core = text.strip(WHITESPACE)
     start = text.find(core)
-    around = JsonStyle(before=text[:start], after=text[start + len(core) :])
+    around = JsonTextStyle(before=text[:start], after=text[start + len(core) :])
     if len(around.before) > _MOST_AROUND or len(around.after) > _MOST_AROUND:
         raise OddJson("too much white space")
     for style in _guesses(core, core if whole is None else whole):
@@ -175,7 +178,7 @@ def style_of(text: str, value: Any, whole: str | None = None) -> JsonStyle:
     raise OddJson("it is written in a way of its own")
 
 
-def _guesses(core: str, whole: str) -> Iterator[JsonStyle]:
+def _guesses(core: str, whole: str) -> Iterator[JsonTextStyle]:
     """Styles that may be the one, the likeliest first."""
     escapes = "".join(sorted({chr(int(code, 16)) for code in _ESCAPED.findall(whole)}))
     if "\\/" in whole:
@@ -184,7 +187,7 @@ def _guesses(core: str, whole: str) -> Iterator[JsonStyle]:
     for ascii_only in (True, False) if codes else (False,):
         # In a text that escapes all but ASCII, these two are so escaped anyway.
         extra = escapes.replace("\u2028", "").replace("\u2029", "") if ascii_only else escapes
-        base = JsonStyle(ascii=ascii_only, escapes=extra)
+        base = JsonTextStyle(ascii=ascii_only, escapes=extra)
         if found := _INDENTED.match(core):
             yield replace(base, colon=": ", indent=len(found[1]))
             continue

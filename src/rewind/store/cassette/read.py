@@ -9,17 +9,10 @@ from rewind.errors import BadCassette, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.session import Portable, Recording, Session
 from rewind.model.step import Step
+from rewind.store.cassette import records
 from rewind.store.cassette.bodies import MOST_OF_BODIES, BodyReader, sizes_in
 from rewind.store.cassette.fields import Fields, bad, count, fields_of
-from rewind.store.cassette.records import (
-    MOST_STEPS,
-    OF_THE_SESSION,
-    answer_in,
-    end_in,
-    request_in,
-    session_in,
-    surroundings_in,
-)
+from rewind.store.cassette.records import MOST_STEPS, OF_THE_SESSION
 from rewind.store.cassette.references import References
 from rewind.store.cassette.seal import MOST_TEXT, MemoryBudget, RawRecord, UnsealedCassette, unseal
 from rewind.store.files import read_at, reason
@@ -130,8 +123,8 @@ class _Reader:
         if self._bodies.left:
             bad("Its bodies are smaller than it says.")
         small = self._whole_small_print(OF_THE_SESSION)
-        start = session_in(about, small)
-        end = None if last is None else end_in(last, small, streams)
+        start = records.session_in(about, small)
+        end = None if last is None else records.end_in(last, small, streams)
         steps = tuple(self._step(step) for step in read_steps)
         try:
             folder = folder_name(start)
@@ -140,7 +133,7 @@ class _Reader:
         session = Session(
             start=start, end=end, status=status_of(end, running=False), folder=folder, file=file
         )
-        surroundings = None if around is None else surroundings_in(around)
+        surroundings = None if around is None else records.surroundings_in(around)
         recording = Recording(session=session, steps=steps, surroundings=surroundings)
         return Portable(recording=recording, blobs=self._bodies.bodies)
 
@@ -219,13 +212,15 @@ class _Reader:
     def _step(self, step: _ReadStep) -> Step:
         index = count(step.fields, "step", least=1)
         small = self._whole_small_print(index)
-        request = request_in(step.fields, small, *step.request)
+        request = records.request_in(step.fields, small, *step.request)
         if step.answer is None:
             return Step(request=request, response=None)
         answer = fields_of(small.get("answer"), "The small print of an answer")
         self._references.name(f"answer {index} headers", answer.get("headers"))
         times = fields_of(small.get("times"), "The times of an answer")
-        return Step(request=request, response=answer_in(step.fields["answer"], answer, times, *step.answer))
+        return Step(
+            request=request, response=records.answer_in(step.fields["answer"], answer, times, *step.answer)
+        )
 
 
 def _without_body(value: Any) -> Any:

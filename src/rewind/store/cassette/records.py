@@ -17,25 +17,8 @@ from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
-from rewind.store.cassette.fields import (
-    Fields,
-    bad,
-    can_be_sent,
-    count,
-    counts,
-    fields_of,
-    flag,
-    head_text,
-    named_counts,
-    named_texts,
-    number,
-    session_id,
-    some_count,
-    some_number,
-    some_text,
-    text,
-    texts,
-)
+from rewind.store.cassette import fields as check
+from rewind.store.cassette.fields import Fields
 from rewind.store.cassette.references import Addressed
 from rewind.store.journal.records import USAGE_KINDS, lineage_in, response_fields
 
@@ -46,21 +29,21 @@ OF_THE_SESSION = "session"
 _Checks = dict[str, Callable[[Fields, str], Any]]
 """Fields that have the same name in a record and in its value, and how each is checked."""
 _SESSION: _Checks = {
-    "name": some_text,
-    "command": texts,
-    "cwd": text,
-    "tags": named_texts,
-    "key_variables": texts,
-    "base_urls": named_texts,
-    "hosts": texts,
-    "all_hosts": flag,
-    "ignore": texts,
+    "name": check.some_text,
+    "command": check.texts,
+    "cwd": check.text,
+    "tags": check.named_texts,
+    "key_variables": check.texts,
+    "base_urls": check.named_texts,
+    "hosts": check.texts,
+    "all_hosts": check.flag,
+    "ignore": check.texts,
 }
 _SURROUNDINGS: _Checks = {
-    "commit": some_text,
-    "branch": some_text,
-    "changes": some_text,
-    "locks": named_texts,
+    "commit": check.some_text,
+    "branch": check.some_text,
+    "changes": check.some_text,
+    "locks": check.named_texts,
 }
 _SHOWN_OF_ANSWER = (
     "status", "ending", "reason", "tape", "model", "text", "tokens_in", "tokens_out", *USAGE_KINDS, "tier", "usage",
@@ -75,7 +58,7 @@ _SIZE = "@size"
 
 
 def _checked(fields: Fields, checks: _Checks) -> dict[str, Any]:
-    return {name: check(fields, name) for name, check in checks.items()}
+    return {name: check_field(fields, name) for name, check_field in checks.items()}
 
 
 def _without_empty(fields: Fields) -> Fields:
@@ -96,17 +79,17 @@ def session_in(record: Fields, small: Fields) -> SessionStart:
     origin = record.get("forked_from")
     lineage = lineage_in(origin)
     if origin is not None:
-        session_id(fields_of(origin, "A lineage"), "session")
+        check.session_id(check.fields_of(origin, "A lineage"), "session")
         if lineage is None:
-            bad("A lineage tells no step.")
+            check.bad("A lineage tells no step.")
     replayed = record.get("replay_of")
     return SessionStart(
-        id=SessionId(session_id(record, "session")),
-        started=number(small, "started"),
-        rewind_version=text(small, "rewind_version"),
+        id=SessionId(check.session_id(record, "session")),
+        started=check.number(small, "started"),
+        rewind_version=check.text(small, "rewind_version"),
         **_checked(record, _SESSION),
-        stdin_kind=some_text(record, "stdin_kind") or "none",
-        replay_of=None if replayed is None else SessionId(session_id(record, "replay_of")),
+        stdin_kind=check.some_text(record, "stdin_kind") or "none",
+        replay_of=None if replayed is None else SessionId(check.session_id(record, "replay_of")),
         forked_from=lineage,
         imported=True,
     )
@@ -118,8 +101,8 @@ def surroundings_record(surroundings: Surroundings) -> Fields:
 
 
 def surroundings_in(record: Fields) -> Surroundings:
-    fields = fields_of(record["surroundings"], "What the run stood on")
-    dirty = None if fields.get("dirty") is None else flag(fields, "dirty")
+    fields = check.fields_of(record["surroundings"], "What the run stood on")
+    dirty = None if fields.get("dirty") is None else check.flag(fields, "dirty")
     return Surroundings(**_checked(fields, _SURROUNDINGS), dirty=dirty)
 
 
@@ -131,11 +114,11 @@ def end_record(end: SessionEnd) -> Fields:
 
 def end_in(fields: Fields, small: Fields, streams: dict[str, BlobId | None]) -> SessionEnd:
     return SessionEnd(
-        ended=number(small, "ended"),
-        exit_code=count(fields, "exit_code", least=-(2**31), most=2**32),
-        redactions=some_count(fields, "redactions") or 0,
-        remarks=texts(fields, "remarks"),
-        broken=some_text(fields, "broken"),
+        ended=check.number(small, "ended"),
+        exit_code=check.count(fields, "exit_code", least=-(2**31), most=2**32),
+        redactions=check.some_count(fields, "redactions") or 0,
+        remarks=check.texts(fields, "remarks"),
+        broken=check.some_text(fields, "broken"),
         **streams,
     )
 
@@ -156,29 +139,35 @@ def request_record(request: StepRequest) -> Fields:
 
 
 def request_in(record: Fields, small: Fields, body: BlobId, size: int) -> StepRequest:
-    fields = fields_of(record.get("request"), "A request")
+    fields = check.fields_of(record.get("request"), "A request")
     if "url" in fields:
-        address = _address_of(text(fields, "url")) or bad("The address of a request cannot be read.")
+        address = _address_of(check.text(fields, "url")) or check.bad(
+            "The address of a request cannot be read."
+        )
     else:
-        port = count(fields, "port", most=65535)
-        address = {name: head_text(fields, name) for name in _ADDRESS if name != "port"} | {"port": port}
-    asked_key = some_text(small, "asked_key")
+        port = check.count(fields, "port", most=65535)
+        address = {name: check.head_text(fields, name) for name in _ADDRESS if name != "port"} | {
+            "port": port
+        }
+    asked_key = check.some_text(small, "asked_key")
     return StepRequest(
-        index=count(record, "step", least=1),
-        ts=number(small, "ts"),
+        index=check.count(record, "step", least=1),
+        ts=check.number(small, "ts"),
         kind=StepKind(_one_of(record, "kind", StepKind)),
-        provider=text(record, "provider"),
-        match_key=MatchKey(text(small, "key")),
+        provider=check.text(record, "provider"),
+        match_key=MatchKey(check.text(small, "key")),
         head=RequestHead(
-            method=head_text(fields, "method"), headers=headers_in(fields.get("headers", {}), size), **address
+            method=check.head_text(fields, "method"),
+            headers=headers_in(fields.get("headers", {}), size),
+            **address,
         ),
         body=body,
         body_size=size,
-        model=some_text(record, "model"),
-        thread=some_count(record, "thread", least=1),
-        sketch=some_text(small, "sketch"),
+        model=check.some_text(record, "model"),
+        thread=check.some_count(record, "thread", least=1),
+        sketch=check.some_text(small, "sketch"),
         asked_key=None if asked_key is None else MatchKey(asked_key),
-        note=some_text(record, "note"),
+        note=check.some_text(record, "note"),
     )
 
 
@@ -226,24 +215,24 @@ def answer_in(fields: Fields, small: Fields, times: Fields, body: BlobId, size: 
         body_size=size,
         chunks=_chunks(times),
         trailers=headers_in(small.get("trailers", {}), size),
-        ms=number(times, "ms"),
-        first_ms=some_number(times, "first_ms"),
+        ms=check.number(times, "ms"),
+        first_ms=check.some_number(times, "first_ms"),
         reading=Reading(
-            model=some_text(fields, "model"),
-            text=some_text(fields, "text") or "",
+            model=check.some_text(fields, "model"),
+            text=check.some_text(fields, "text") or "",
             usage=Usage(
-                input=some_count(fields, "tokens_in"),
-                output=some_count(fields, "tokens_out"),
-                **{name: some_count(fields, name) for name in USAGE_KINDS},
-                more=named_counts(fields, "usage"),
-                tier=some_text(fields, "tier") or "",
+                input=check.some_count(fields, "tokens_in"),
+                output=check.some_count(fields, "tokens_out"),
+                **{name: check.some_count(fields, name) for name in USAGE_KINDS},
+                more=check.named_counts(fields, "usage"),
+                tier=check.some_text(fields, "tier") or "",
             ),
-            error=some_text(fields, "error"),
-            said=some_text(small, "said"),
-            note=some_text(fields, "note"),
+            error=check.some_text(fields, "error"),
+            said=check.some_text(small, "said"),
+            note=check.some_text(fields, "note"),
         ),
-        reason=some_text(fields, "reason"),
-        tape=some_count(fields, "tape"),
+        reason=check.some_text(fields, "reason"),
+        tape=check.some_count(fields, "tape"),
     )
 
 
@@ -251,24 +240,24 @@ def _head_in(fields: Fields, small: Fields, size: int) -> ResponseHead | None:
     if "status" not in fields:
         return None
     return ResponseHead(
-        status=count(fields, "status", most=999),
-        reason=head_text(small, "reason"),
+        status=check.count(fields, "status", most=999),
+        reason=check.head_text(small, "reason"),
         headers=headers_in(small.get("headers", {}), size),
-        version=head_text(small, "version") or bad("'version' is empty."),
+        version=check.head_text(small, "version") or check.bad("'version' is empty."),
     )
 
 
 def _chunks(times: Fields) -> tuple[Chunk, ...]:
-    waits, sizes = counts(times, "waits"), counts(times, "sizes")
+    waits, sizes = check.counts(times, "waits"), check.counts(times, "sizes")
     if len(waits) != len(sizes) or min(sizes, default=0) < 0:
-        bad("The pieces of an answer do not fit their times.")
+        check.bad("The pieces of an answer do not fit their times.")
     return tuple(map(Chunk, accumulate(waits), sizes))
 
 
 def _one_of(fields: Fields, name: str, words: Any) -> str:
-    value = text(fields, name)
+    value = check.text(fields, name)
     if value not in set(words):
-        bad(f"{name!r} is {value[:40]!r}, which this Rewind does not know.")
+        check.bad(f"{name!r} is {value[:40]!r}, which this Rewind does not know.")
     return value
 
 
@@ -296,17 +285,17 @@ def headers_record(headers: Headers, size: int) -> Fields | list[list[str]]:
 def headers_in(shown: Any, size: int) -> Headers:
     pairs = list(shown.items()) if type(shown) is dict else shown
     if type(pairs) is not list:
-        bad("Headers are neither an object nor a list.")
+        check.bad("Headers are neither an object nor a list.")
     headers: list[tuple[str, str]] = []
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            bad("A header is no pair.")
+            check.bad("A header is no pair.")
         name, value = pair
         if type(name) is not str or type(value) is not str:
-            bad("A header is no pair of texts.")
+            check.bad("A header is no pair of texts.")
         value = str(size) if value == _SIZE else value.removeprefix("@")
-        if not (can_be_sent(name) and can_be_sent(value)):
-            bad("A header cannot be sent.")
+        if not (check.can_be_sent(name) and check.can_be_sent(value)):
+            check.bad("A header cannot be sent.")
         headers.append((name, value))
     return tuple(headers)
 

@@ -5,7 +5,6 @@ would take is known before one of them exists, and what is kept of all records t
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
+from rewind.store.cassette.json_style import DECODER
 from rewind.wire.json_weight import json_weight, text_weight
 
 FORMAT = 1
@@ -261,16 +261,9 @@ def _records(data: bytes, start: int, most: int) -> Iterator[RawRecord]:
         start = end
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
-
-
 def _parsed(text: str) -> Fields:
     try:
-        fields = _DECODER.decode(text)
+        fields = DECODER.decode(text)
     except RecursionError:
         raise BadCassette("It is nested too deep.") from None
     except ValueError as error:

@@ -13,22 +13,11 @@ from rewind.model.http import Headers, header
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, SessionEnd
 from rewind.model.step import Step
+from rewind.store.cassette import records
 from rewind.store.cassette.bodies import BodyWriter
 from rewind.store.cassette.fields import Fields
 from rewind.store.cassette.read import read_cassette
-from rewind.store.cassette.records import (
-    MOST_STEPS,
-    OF_THE_SESSION,
-    answer_record,
-    answer_small_print,
-    end_record,
-    request_record,
-    request_small_print,
-    session_record,
-    step_record,
-    surroundings_record,
-    times_of,
-)
+from rewind.store.cassette.records import MOST_STEPS, OF_THE_SESSION
 from rewind.store.cassette.references import Layout
 from rewind.store.cassette.seal import Manifest, is_light, most_joined, packed, seal
 from rewind.store.files import reason
@@ -44,9 +33,9 @@ def write_cassette(recording: Recording, blob: Callable[[BlobId], bytes]) -> byt
         )
     start, end = recording.session.start, recording.session.end
     layout, bodies = Layout(), BodyWriter(blob)
-    layout.add(session_record(start))
+    layout.add(records.session_record(start))
     if recording.surroundings is not None:
-        layout.add(surroundings_record(recording.surroundings))
+        layout.add(records.surroundings_record(recording.surroundings))
     small_print: list[Fields] = [{"small_print": OF_THE_SESSION, "started": start.started}]
     for step in recording.steps:
         record, small = _step_records(step, bodies)
@@ -85,28 +74,28 @@ def _too_large(why: str) -> EnvironmentProblem:
 def _step_records(step: Step, bodies: BodyWriter) -> tuple[Fields, Fields]:
     """The record of a step, and its small print."""
     request, response, index = step.request, step.response, step.index
-    asked = request_record(request)
+    asked = records.request_record(request)
     body, small_body = bodies.body(f"request {index}", request.body, _coding(request.head.headers))
     if body:
         asked["body"] = body
-    record = step_record(request) | {"request": asked}
-    small: Fields = {"small_print": index, **request_small_print(request)}
+    record = records.step_record(request) | {"request": asked}
+    small: Fields = {"small_print": index, **records.request_small_print(request)}
     if small_body:
         small["request"] = small_body
     if response is not None:
-        answered = answer_record(response)
+        answered = records.answer_record(response)
         coding = _coding(response.head.headers) if response.head else None
         body, small_body = bodies.body(f"answer {index}", response.body, coding)
         if body:
             answered["body"] = body
         record["answer"] = answered
-        small["answer"] = answer_small_print(index, response) | small_body
-        small["times"] = times_of(response)
+        small["answer"] = records.answer_small_print(index, response) | small_body
+        small["times"] = records.times_of(response)
     return record, small
 
 
 def _end_records(end: SessionEnd, bodies: BodyWriter) -> tuple[Fields, Fields]:
-    record = end_record(end)
+    record = records.end_record(end)
     small: Fields = {"ended": end.ended}
     for stream in STREAMS:
         blob: BlobId | None = getattr(end, stream)
