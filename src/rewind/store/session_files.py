@@ -3,13 +3,13 @@
 import os
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 
 from rewind.errors import BadCassette
 from rewind.model.ids import BlobId
 from rewind.model.session import Portable, Recording
 from rewind.model.step import NO_BYTES
 from rewind.store.files import reason
+from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import Stream
 
 CASSETTE_ENDINGS = (".rw", ".rw.zst")
@@ -47,22 +47,11 @@ def _opened(path: str, _state: tuple[int, ...]) -> Portable:
     return read_cassette_file(Path(path))
 
 
-class PortableReader:
-    """The same as a reader of the store's sessions, from memory."""
+class PortableReader(SessionReader):
+    """A session from a file, which is in memory as a whole."""
 
     def __init__(self, portable: Portable) -> None:
         self._portable = portable
-
-    def __enter__(self) -> "PortableReader":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is open."""
-
-    def make_ready(self) -> None:
-        """All is in memory."""
 
     def recording(self) -> Recording:
         return self._portable.recording

@@ -1,10 +1,10 @@
 """Reads one session back, whole or as far as it came."""
 
 import os
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol
+from typing import Self
 
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.http import Chunk
@@ -136,47 +136,41 @@ def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None)
     return counter.totals(running=running)
 
 
-class SessionReader(Protocol):
+class SessionReader(ABC):
     """One session, opened: from the store, or from a file that holds one."""
 
+    @abstractmethod
     def recording(self) -> Recording:
         """All steps that can be read, and the names of what cannot."""
-        ...
 
+    @abstractmethod
     def blob(self, blob: BlobId) -> bytes:
         """The bytes of that name. Raises DamagedStore rather than give other bytes."""
-        ...
 
+    @abstractmethod
     def output(self, stream: Stream) -> bytes | None:
         """What the agent read or wrote there; ``None`` when it was not recorded."""
-        ...
 
-    def make_ready(self) -> None:
+    def make_ready(self) -> None:  # noqa: B027  a reader in memory has nothing to do
         """Do now what would otherwise delay the first body that is asked for."""
-        ...
 
-    def __enter__(self) -> "SessionReader": ...
+    def close(self) -> None:  # noqa: B027
+        """Let go of the files."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
 
 
-class FolderReader:
+class FolderReader(SessionReader):
     """A session in the store. Bodies are read when asked for, and hash-checked."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pack: PackReader | None = None
         self._parts: dict[BlobId, bytes] = {}
-
-    def __enter__(self) -> "FolderReader":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._pack is not None:
