@@ -27,7 +27,7 @@ from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.references import Addressed, Layout, References
 from rewind.store.cassette.seal import MemoryBudget, packed
 from rewind.store.cassette.write import write_cassette
-from rewind.store.imported_sessions import keep
+from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps
@@ -195,7 +195,7 @@ def test_any_recording_comes_back_and_is_kept(tape: Taped) -> None:
         portable.recording, session=replace(portable.session, file="x.rw.zst")
     )
     with tempfile.TemporaryDirectory() as home:
-        keep(Path(home), portable)
+        import_session(Path(home), portable)
         assert exported(Path(home), portable.recording) == data
 
 
@@ -362,8 +362,8 @@ def test_a_changed_cassette_with_a_hash_that_fits_is_refused_or_a_session_like_a
         assert again(read_cassette(text, file="x")) == text
         if seen["read"] % 6 == 0:
             with tempfile.TemporaryDirectory() as home:
-                kept = keep(Path(home), found)
-                assert kept.new and exported(Path(home), found.recording) == text
+                new = import_session(Path(home), found)
+                assert new and exported(Path(home), found.recording) == text
                 assert sorted(path.name for path in Path(home).iterdir()) == ["format", "sessions"]
     assert seen["read"] > 20
     assert len(seen) > 40, "many different checks were reached"

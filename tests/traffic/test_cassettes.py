@@ -20,7 +20,7 @@ from rewind.playback.tape import Tape
 from rewind.providers.summary import read
 from rewind.store.cassette.read import read_cassette_file
 from rewind.store.cassette.write import write_cassette, write_cassette_file
-from rewind.store.imported_sessions import keep
+from rewind.store.imported_sessions import import_session
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.wire.encoding import encode
@@ -131,9 +131,9 @@ def test_every_session_goes_out_and_in_to_the_same_bytes_and_replays_whole(
         file = tmp_path / ("x.rw" if number % 2 else "x.rw.zst")
         write_cassette_file(file, data)
         portable = read_cassette_file(file)
-        assert keep(tmp_path / "two", portable).new
+        assert import_session(tmp_path / "two", portable)
         assert exported(tmp_path / "two", session.id) == data, session.start.name
-        assert not keep(tmp_path / "two", portable).new
+        assert not import_session(tmp_path / "two", portable)
         for index, (exchange, answer) in enumerate(replayed(tmp_path / "two", session.id, asked), 1):
             coding = CODINGS[(number + index) % len(CODINGS)]
             assert answer == encode(exchange.response.body, coding), answer
@@ -167,7 +167,7 @@ def test_an_imported_session_is_played_by_the_gateway_to_the_byte(
         data = exported(bench.home, session)
         write_cassette_file(there / "x.rw", data)
         other = Lab(there, trust, provider, hosts=hosts)
-        assert keep(other.home, read_cassette_file(there / "x.rw")).new
+        assert import_session(other.home, read_cassette_file(there / "x.rw"))
         assert exported(other.home, session) == data
         door = Path(__file__).parents[1] / "support" / "agents" / "hold_the_door.py"
         with other.replaying(session, "--", sys.executable, str(door)) as gate:

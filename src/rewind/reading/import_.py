@@ -16,7 +16,7 @@ from rewind.model.session import Portable, Session
 from rewind.reading.adopt import Origin, adopted
 from rewind.store.cassette.read import read_cassette_file
 from rewind.store.files import reason
-from rewind.store.imported_sessions import keep
+from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace
 
@@ -65,7 +65,7 @@ def _import_trace(home: Path, path: Path, name: str | None) -> Imported:
     session_id, there = _place(Library(home), digest)
     if there is None:
         portable = kept_as(portable, session_id, digest, name)
-        keep(home, portable)
+        import_session(home, portable)
     return Imported(
         session_id=session_id,
         steps=len(portable.recording.steps),
@@ -85,8 +85,8 @@ def _import_own(home: Path, portable: Portable, name: str | None) -> Imported:
     elif name is None:
         name = session.start.name
     session = replace(session, start=replace(session.start, name=name))
-    kept = keep(home, replace(portable, recording=replace(recording, session=session)))
-    return Imported(session_id=kept.session_id, steps=len(recording.steps), tool="rewind", new=kept.new)
+    new = import_session(home, replace(portable, recording=replace(recording, session=session)))
+    return Imported(session_id=session.id, steps=len(recording.steps), tool="rewind", new=new)
 
 
 def _import_foreign(home: Path, path: Path, kind: FileKind, name: str | None) -> Imported:
@@ -111,11 +111,11 @@ def _import_foreign(home: Path, path: Path, kind: FileKind, name: str | None) ->
         tags={"source": foreign.tool, DIGEST_TAG: digest[:16]},
     )
     portable = adopted(foreign, origin, os.environ)
-    kept = keep(home, portable)
+    new = import_session(home, portable)
     end = portable.session.end
     assert end is not None, "what was adopted has ended"
     return Imported(
-        session_id=kept.session_id, steps=steps, tool=foreign.tool, new=kept.new, remarks=end.remarks
+        session_id=portable.session.id, steps=steps, tool=foreign.tool, new=new, remarks=end.remarks
     )
 
 

@@ -2,11 +2,10 @@
 
 import secrets
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
-from rewind.model.ids import SessionId
 from rewind.model.session import Portable, Recording
 from rewind.model.step import Step
 from rewind.store.files import make_private_folder, prepare_home, reason
@@ -17,21 +16,15 @@ from rewind.store.library import Library
 from rewind.store.session_files import PortableReader
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A session that is in the store now."""
+def import_session(home: Path, portable: Portable) -> bool:
+    """Put the session into the store, marked as one that came in a file. Raises EnvironmentProblem.
 
-    session_id: SessionId
-    new: bool
-    """False where it was there already."""
-
-
-def keep(home: Path, portable: Portable) -> Kept:
-    """Put the session into the store, marked as one that came in a file. Raises EnvironmentProblem."""
+    False if the very same session was there already.
+    """
     session = portable.session
     if (there := _same_id(home, portable.recording)) is not None:
         if there:
-            return Kept(session_id=session.id, new=False)
+            return False
         raise EnvironmentProblem(
             f"Another session has the id {session.id} already, and it is not the same as this one.",
             hint=f"rewind inspect {session.id}; every command also opens the file itself, without an import",
@@ -46,7 +39,7 @@ def keep(home: Path, portable: Portable) -> Kept:
         raise EnvironmentProblem(f"Cannot write a session to {sessions}: {reason(error)}.") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return Kept(session_id=session.id, new=True)
+    return True
 
 
 def _same_id(home: Path, recording: Recording) -> bool | None:

@@ -15,7 +15,7 @@ from rewind.model.session import Portable, Status
 from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.write import write_cassette
 from rewind.store.files import GrowingFile
-from rewind.store.imported_sessions import Kept, keep
+from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
 from unit.store.making import GrowingAgent, record, start
 from unit.store.taping import Taped, ended, taped
@@ -52,7 +52,7 @@ def everything_under(folder: Path) -> dict[str, bytes]:
 )
 def test_what_is_kept_is_exported_to_the_same_bytes(tape: Taped, tmp_path: Path) -> None:
     portable = portable_of(tape)
-    assert keep(tmp_path, portable) == Kept(session_id=start().id, new=True)
+    assert import_session(tmp_path, portable) is True
     assert exported(tmp_path) == tape.cassette()
     library = Library(tmp_path)
     session = library.find(start().id)
@@ -63,7 +63,7 @@ def test_what_is_kept_is_exported_to_the_same_bytes(tape: Taped, tmp_path: Path)
 
 
 def test_times_are_those_of_the_recording(tmp_path: Path) -> None:
-    keep(tmp_path, portable_of(rich()))
+    import_session(tmp_path, portable_of(rich()))
     (journal,) = tmp_path.glob("sessions/*/journal.jsonl")
     times = [json.loads(line)["ts"] for line in journal.read_text().splitlines()]
     assert all(1794774177 <= ts < 1794774190 for ts in times)
@@ -71,9 +71,9 @@ def test_times_are_those_of_the_recording(tmp_path: Path) -> None:
 
 def test_keeping_it_again_changes_nothing(tmp_path: Path) -> None:
     portable = portable_of(rich())
-    keep(tmp_path, portable)
+    import_session(tmp_path, portable)
     before = everything_under(tmp_path)
-    assert keep(tmp_path, portable) == Kept(session_id=start().id, new=False)
+    assert import_session(tmp_path, portable) is False
     assert everything_under(tmp_path) == before
 
 
@@ -82,7 +82,7 @@ def test_a_session_that_was_recorded_here_is_known(tmp_path: Path) -> None:
     session = record(tmp_path, [agent.turn() for _ in range(4)])
     portable = read_cassette(exported(tmp_path, session.id), file="x.rw")
     before = everything_under(tmp_path)
-    assert not keep(tmp_path, portable).new
+    assert not import_session(tmp_path, portable)
     assert everything_under(tmp_path) == before
 
 
@@ -97,24 +97,24 @@ def test_a_session_that_was_recorded_here_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_another_session_of_that_id_is_never_touched(other: Taped, tmp_path: Path) -> None:
-    keep(tmp_path, portable_of(taped(PAIRS, end=ended())))
+    import_session(tmp_path, portable_of(taped(PAIRS, end=ended())))
     before = everything_under(tmp_path)
     with pytest.raises(EnvironmentProblem, match="id 7f3a2b9c already"):
-        keep(tmp_path, portable_of(other))
+        import_session(tmp_path, portable_of(other))
     assert everything_under(tmp_path) == before
 
 
 def test_two_sessions_live_side_by_side(tmp_path: Path) -> None:
     one, two = taped(PAIRS, end=ended()), taped(PAIRS, end=ended(), id="00000002")
     for tape in (one, two):
-        keep(tmp_path, portable_of(tape))
+        import_session(tmp_path, portable_of(tape))
     assert exported(tmp_path) == one.cassette()
     assert exported(tmp_path, "00000002") == two.cassette()
 
 
 @pytest.mark.parametrize("nth", range(1, 9))
 def test_a_full_disk_leaves_nothing(nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(tmp_path, portable_of(taped([], id="00000001")))
+    import_session(tmp_path, portable_of(taped([], id="00000001")))
     before = everything_under(tmp_path)
     appended = 0
     append = GrowingFile.append
@@ -129,7 +129,7 @@ def test_a_full_disk_leaves_nothing(nth: int, tmp_path: Path, monkeypatch: pytes
     with monkeypatch.context() as full:
         full.setattr(GrowingFile, "append", fails)
         with pytest.raises(EnvironmentProblem, match="No space left"):
-            keep(tmp_path, portable_of(taped(PAIRS, end=ended())))
+            import_session(tmp_path, portable_of(taped(PAIRS, end=ended())))
     assert appended >= nth
     assert everything_under(tmp_path) == before
 
@@ -139,13 +139,13 @@ def test_bytes_that_are_missing_leave_nothing(tmp_path: Path) -> None:
     blobs: dict[BlobId, Any] = dict(portable.blobs)
     blobs.pop(blob_id(PAIRS[1][1]))
     with pytest.raises(Exception, match="does not hold"):
-        keep(tmp_path, replace(portable, blobs=blobs))
+        import_session(tmp_path, replace(portable, blobs=blobs))
     assert everything_under(tmp_path / "sessions") == {}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["format", "sessions"]
 
 
 def test_an_imported_session_that_was_cut_off_is_interrupted(tmp_path: Path) -> None:
-    keep(tmp_path, portable_of(taped([*PAIRS, (b'{"q":"still?"}', None)])))
+    import_session(tmp_path, portable_of(taped([*PAIRS, (b'{"q":"still?"}', None)])))
     session = Library(tmp_path).find("last")
     assert session.status is Status.INTERRUPTED
     with Library(tmp_path).open(session) as reader:

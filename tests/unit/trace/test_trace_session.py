@@ -16,7 +16,7 @@ from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
 from rewind.model.session import Portable, Status
 from rewind.model.step import Step, StepKind
-from rewind.store.imported_sessions import keep
+from rewind.store.imported_sessions import import_session
 from rewind.store.journal.records import request_fields, response_fields
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace
@@ -448,7 +448,7 @@ def written(step: Step) -> tuple[Any, Any]:
 @pytest.mark.parametrize("api", APIS)
 def test_a_trace_that_is_imported_looks_the_same_afterwards(path: Path, tmp_path: Path, api: str) -> None:
     portable = read_trace_file(record(path, api))
-    assert keep(tmp_path / "store", portable).new and not keep(tmp_path / "store", portable).new
+    assert import_session(tmp_path / "store", portable) and not import_session(tmp_path / "store", portable)
     library = Library(tmp_path / "store")
     with library.open(library.find(portable.session.id)) as reader:
         kept = reader.recording()
