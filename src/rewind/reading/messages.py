@@ -36,16 +36,16 @@ class Messages(list[dict[str, Any]]):
     """The message list, ready for a fresh call; what that call takes besides is beside it."""
 
     def __init__(self, conversation: Conversation) -> None:
-        told = conversation.transcript
-        super().__init__(told.messages)
-        self.api = told.api
+        transcript = conversation.transcript
+        super().__init__(transcript.messages)
+        self.api = transcript.api
         """``openai``, ``responses``, ``anthropic`` or ``gemini``."""
-        self.model = told.model
+        self.model = transcript.model
         """The model that was asked."""
-        self.system = told.system
+        self.system = transcript.system
         """For Anthropic and Gemini, which take the system prompt beside the list; else ``None``."""
-        self.remarks = told.remarks
-        """What could not be told in this API."""
+        self.remarks = transcript.remarks
+        """What could not be written for this API."""
         self.step = conversation.step
         self.thread = conversation.thread
 

@@ -70,7 +70,7 @@ def session_facts(
         origin = start.forked_from
         facts.append(("forked from", f"{origin.session}:{origin.step} · {changes(origin, 200)}"))
         before = ([*one.edits, *(["edited by hand"] if one.by_hand else [])] for one in origin.earlier)
-        facts += [("changed before", ", ".join(told)) for told in before if told]
+        facts += [("changed before", ", ".join(edits)) for edits in before if edits]
     facts += [("tag", f"{key}={value}") for key, value in start.tags.items()]
     if surroundings is not None:
         facts += surroundings_facts(surroundings)
@@ -100,6 +100,6 @@ _SHOWN = 60
 
 def changes(lineage: Lineage, width: int = _SHOWN) -> str:
     """``system=You are…, temperature=0``: what a fork changed at its step."""
-    told = [*lineage.edits, *(["edited by hand"] if lineage.by_hand else [])]
-    shown = ", ".join(safe_line(one, width) for one in told) or "nothing changed"
+    edits = [*lineage.edits, *(["edited by hand"] if lineage.by_hand else [])]
+    shown = ", ".join(safe_line(edit, width) for edit in edits) or "nothing changed"
     return shown + (f" · sample {lineage.sample}" if lineage.sample is not None else "")

@@ -87,10 +87,10 @@ def _run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterato
     calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
     if not calls:
         return
-    told = [plural(len(calls), "LLM call")]
+    summary = plural(len(calls), "LLM call")
     if outline.threads:
-        told.append(f"in {plural(outline.threads, 'thread')}")
-    facts = [" ".join(told)]
+        summary += f" in {plural(outline.threads, 'thread')}"
+    facts = [summary]
     if outline.tools:
         facts.append(plural(len(outline.tools), "tool call"))
     if retried := sum(one.retry_of is not None for one in outline.steps):
@@ -179,8 +179,8 @@ def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
         text = Span(reading.error, "red")
     elif reading.text:
         text = Span(reading.text)
-    elif told := (response.reason if response is not None else None) or reading.note or one.asked.note:
-        text = Span(told, "yellow")
+    elif reason := (response.reason if response is not None else None) or reading.note or one.asked.note:
+        text = Span(reason, "yellow")
     if one.retry_of is not None:
         text = Span(f"retry of {one.retry_of}: {text.text}", text.style)
     is_call = one.kind is StepKind.LLM_CALL
