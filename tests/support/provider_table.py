@@ -24,6 +24,7 @@ from rewind.model.message import (
 from rewind.model.step import StepKind
 from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
+from support.outside import PARROT
 from support.wire_examples import EXAMPLES, Example, said
 
 YES, UNTOLD, UNREAD = "✓", "–", "not read"
@@ -316,13 +317,43 @@ def _claims(rows: Iterable[Read]) -> Iterator[str]:
         yield f"| {row.example.api} | `{row.provider.name}` | {paths} | {anywhere} | {streams} |"
 
 
+OWN_PROVIDER = f"""\
+## Bring your own provider
+
+A distribution that is installed beside Rewind can bring an API of its own, as an entry point of the group
+`rewind.providers`. Its value is an `Api`:
+
+    [project.entry-points."rewind.providers"]
+    parrot = "parrot_llm:API"
+
+This is all of `parrot_llm.py`, for an API that does not exist. `tests/e2e/test_outside_provider.py` installs it, and
+records, shows, compares and replays an agent that speaks it.
+
+```python
+{PARROT.strip()}
+```
+
+- `reader` is required. `claims` looks at method, host, path and headers; our own APIs are asked first. `asked` and
+  `answered` make the values of `rewind.model.message` from bytes that may be damaged or cut. `refusal` is an error in
+  the API's own shape, for what a replay cannot answer.
+- `volatile` names fields that change from run to run while the request means the same.
+- `hosts` are recorded like those that Rewind knows, and are written into the session, so that a replay knows them.
+- `patcher` and `speaker` (`Lazy("parrot_llm.patch:patcher_for")`) let `rewind fork` change its messages and make up its
+  answers; `rewind/providers/api.py` says what they are. Without them a fork sets fields, and an answer is given whole.
+- What fails costs nothing but meaning: an API that cannot be loaded is left out, a reader that raises has read nothing,
+  and the last lines of the run say so. The bytes are recorded and replayed all the same.
+
+`rewind.providers.api` and `rewind.providers.shared` are not yet a stable interface: pin the version of Rewind.
+"""
+
+
 def document(examples: Iterable[Example] = EXAMPLES) -> str:
     """The whole file."""
     examples = tuple(examples)
     tables = {"Who is recognised": _claims(map(read, examples))}
     tables |= {title: _table(*table) for title, table in sections(examples).items()}
     shown = ["\n".join((f"## {title}", "", *lines, "")) for title, lines in tables.items()]
-    return "\n".join((INTRODUCTION, *shown))
+    return "\n".join((INTRODUCTION, *shown, OWN_PROVIDER))
 
 
 if __name__ == "__main__":

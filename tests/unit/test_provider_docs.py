@@ -36,7 +36,7 @@ def test_the_file_says_what_the_codecs_do() -> None:
 def test_every_provider_of_the_catalogue_has_an_example() -> None:
     shown = [identify(example.request.head) for example in EXAMPLES]
     speaking = [provider for provider in BUILT_IN if provider.kind not in TOLD_TO_NOBODY]
-    without = [type(provider).__name__ for provider in speaking if provider not in shown]
+    without = [provider.name for provider in speaking if provider not in shown]
     assert without == [], "Tell the conversation in its words: tests/support/wire_examples."
 
 

@@ -88,7 +88,7 @@ def shape_of(request: HttpRequest) -> str | None:
     """In which of the shapes a request is written; ``None`` for any other API."""
     api = identify(request.head)
     document, _ = asked_for(request)
-    if not api.shape or not isinstance(document, dict):
+    if BY_SHAPE.get(api.shape) is not api or not isinstance(document, dict):
         return None
     # Some requests of these APIs have no messages, and another patcher: the legacy completions.
     return api.shape if api.patcher_for(request.head, document).name == api.name else None

@@ -18,6 +18,7 @@ from rewind.providers.hosts import (
     endpoints_from_environment,
     hosts_from_environment,
 )
+from rewind.providers.outside import outside_hosts
 from rewind.runs.tally import MissNote
 from rewind.store.journal.reader import SessionReader
 
@@ -114,7 +115,7 @@ def reach_of(options: InProcessOptions, environ: Mapping[str, str], recording: R
 
     A replay leads to the tape whatever is on it, whether the rules of its machine would record that or not.
     """
-    patterns, endpoints = pairs(options.hosts)
+    patterns, endpoints = pairs((*options.hosts, *outside_hosts()))
     local = {(place(at.host), at.port) for at in (*endpoints_from_environment(environ), *LOCAL_ENDPOINTS)}
     named, on_tape, all_hosts = (*LLM_HOSTS, *patterns), frozenset[str](), options.all_hosts
     if recording is not None:

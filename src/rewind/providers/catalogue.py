@@ -19,6 +19,7 @@ from rewind.providers import (
     tools,
 )
 from rewind.providers.api import Api
+from rewind.providers.outside import outside_apis
 
 BUILT_IN: tuple[Api, ...] = (
     openai_chat.API,
@@ -57,12 +58,15 @@ _BY_NAME = {api.name: api for api in (*reversed(BUILT_IN), FALLBACK)}
 
 def named(name: str) -> Api | None:
     """The API that journals call by this name; the first where several share it."""
-    return _BY_NAME.get(name)
+    return _BY_NAME.get(name) or next((api for api in outside_apis() if api.name == name), None)
 
 
 def identify(head: RequestHead, apis: Iterable[Api] = BUILT_IN) -> Api:
-    """The API of this request; plain HTTP where nobody claims it."""
-    return next((api for api in apis if api.reader.claims(head)), FALLBACK)
+    """The API of this request: one of ours, else one that was brought along; plain HTTP where nobody claims it."""
+    for api in apis:
+        if api.reader.claims(head):
+            return api
+    return next((api for api in outside_apis() if api.reader.claims(head)), FALLBACK)
 
 
 def looks_like_llm(head: RequestHead) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rewind.gateway.clients import NEVER_RECORDED, ClientCheck, check_clients
 from rewind.providers.hosts import LLM_HOSTS, HostRules
+from rewind.providers.outside import outside_hosts
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.store.files import prepare_home
 
@@ -47,5 +48,7 @@ def _make_authority(settings: Settings) -> Path:
     # Lazily: certificates need a library that takes long to load, and only --ca makes one.
     from rewind.gateway.authority import create_persistent, persistent_certificate
 
-    create_persistent(settings.home, HostRules((*LLM_HOSTS, *settings.hosts), settings.all_hosts))
+    create_persistent(
+        settings.home, HostRules((*LLM_HOSTS, *outside_hosts(), *settings.hosts), settings.all_hosts)
+    )
     return persistent_certificate(settings.home)

@@ -10,6 +10,7 @@ from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindEr
 from rewind.gateway.listener import listen, somebody_waits
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
+from rewind.providers.entry_points import any_declared
 from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
@@ -73,7 +74,7 @@ def record(options: RecordOptions) -> RecordResult:
         clock=options.clock,
         name=options.name,
         tags=options.tags,
-        hosts=(*options.hosts, *hosts_from_environment(environ)),
+        hosts=(*options.hosts, *hosts_from_environment(environ), *_outside_hosts()),
         all_hosts=options.all_hosts,
         ignore=options.ignore,
         stdin_kind=stdin_kind(),
@@ -120,6 +121,16 @@ def record(options: RecordOptions) -> RecordResult:
         remarks=tally.remarks,
         broken=recording.broken,
     )
+
+
+def _outside_hosts() -> tuple[str, ...]:
+    """Hosts that APIs of other distributions name."""
+    if not any_declared():
+        return ()
+    # Loaded only here: hardly anybody has such a distribution, and everybody wants a quick start.
+    from rewind.providers.outside import outside_hosts
+
+    return outside_hosts()
 
 
 def _run_unrecorded(options: RecordOptions, environ: dict[str, str], problem: RewindError) -> RecordResult:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from rewind.match.miss import Miss
 from rewind.model.step import Reading, Step
+from rewind.providers.entry_points import problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ class Tally:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return tuple(
+        counted = [
             f"{subject}: {text}" + (f" ({count} times)" if count > 1 else "")
             for (subject, text), count in list(self._remarks.items())  # other threads remark, too
-        )
+        ]
+        return (*counted, *problems())
