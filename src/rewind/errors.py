@@ -69,6 +69,15 @@ class DamagedStore(RewindError):
 class BadCassette(RewindError):
     """A file that is not, or not any more, what it says it is; nothing of it is used."""
 
+    def __init__(self, reason: str, *, path: object = None, hint: str | None = None) -> None:
+        super().__init__(reason if path is None else f"{path} cannot be used. {reason}", hint=hint)
+        self.reason = reason
+        """A sentence about the file: what it is not, or what it holds."""
+
+    def about(self, path: object, *, hint: str | None = None) -> "BadCassette":
+        """The same, about a file of that name."""
+        return BadCassette(self.reason, path=path, hint=hint or self.hint)
+
 
 class NewerStore(RewindError):
     """Written by a newer Rewind than this one."""

@@ -24,7 +24,7 @@ from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
-from rewind.reading.adopt import Origin, adopted
+from rewind.reading.import_ import session_of_exchanges
 from rewind.store.session_files import PortableReader
 from rewind.wire.encoding import decode
 from support.imported import playing, taken_in
@@ -76,7 +76,7 @@ def by_vcrpy(exchanges: list[Exchange]) -> bytes:
 
 
 def session_of(foreign: ForeignRecording) -> Portable:
-    return adopted(foreign, Origin(id=SessionId("0123abcd"), name="traffic", tags={}), {})
+    return session_of_exchanges(foreign, session_id=SessionId("0123abcd"), name="traffic", tags={}, env={})
 
 
 def by_us(exchanges: list[Exchange]) -> bytes:

@@ -73,11 +73,10 @@ class WebSocketMessage:
 def read_entries(
     entries: list[Any],
     name: str,
-    file: str,
     read: Callable[[dict[Any, Any]], ForeignExchange],
     remarks: Remarks,
 ) -> Iterator[ForeignExchange]:
-    """Each entry, read; ``name`` and ``file`` are what the format calls them. Raises BadCassette."""
+    """Each entry, read; ``name`` is what the format calls one. Raises BadCassette."""
     for number, entry in enumerate(entries, 1):
         match entry:
             case {"request": dict(), "response": dict()}:
@@ -86,11 +85,9 @@ def read_entries(
                 except UnusableAddress as problem:
                     remarks.add(f"an {name} was left out: {problem}")
                 except Unreadable as problem:
-                    raise BadCassette(f"{name.capitalize()} {number} of the {file}: {problem}.") from problem
+                    raise BadCassette(f"Its {name} {number} cannot be read: {problem}.") from problem
             case _:
-                raise BadCassette(
-                    f"{name.capitalize()} {number} of the {file} has no request or no response."
-                )
+                raise BadCassette(f"Its {name} {number} has no request or no response.")
 
 
 def answered_exchange(

@@ -55,17 +55,17 @@ def read_har(data: bytes) -> ForeignRecording:
     try:
         document = repair.read_json(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise BadCassette("The file is no HAR: it cannot be read as JSON.") from error
+        raise BadCassette("It is not a HAR file: it cannot be read as JSON.") from error
     match document:
         case {"log": {"entries": list(entries), "creator": {"name": str(name)}}}:
             creator = name[:60].strip()
         case {"log": {"entries": list(entries)}}:
             creator = ""
         case _:
-            raise BadCassette("The file is no HAR: it has no log with entries.")
+            raise BadCassette("It is not a HAR file: it has no log with entries.")
     remarks = Remarks()
     read = partial(_read_entry, creator=creator, remarks=remarks)
-    exchanges = tuple(read_entries(entries, "entry", "HAR", read, remarks))
+    exchanges = tuple(read_entries(entries, "entry", read, remarks))
     if creator != CREATOR:  # our own are in order, also where several were asked at one moment
         exchanges = in_order(exchanges)
     tool = f"HAR ({creator})" if creator else "HAR"

@@ -53,7 +53,7 @@ def check_flows(data: bytes, most_values: int = MOST_VALUES) -> None:
         end = found.end() + int(found[1]) + 1
         # Every value has a colon. Where they are few, there is nothing to look at closely.
         if data.count(b":", at, end) > most_values and _has_more_values(data, at, end, most_values):
-            raise BadCassette(f"A flow of the file holds more than {most_values:,} values.")
+            raise BadCassette(f"One of its flows holds more than {most_values:,} values.")
         at = end
 
 
@@ -81,7 +81,7 @@ def _flows(reader: Any) -> Iterator[Any]:
     except Exception as error:
         # Another project's code on a stranger's file: whatever it stumbles on, the file cannot be read.
         words = str(error).partition("\n")[0][:200] or type(error).__name__
-        raise BadCassette(f"mitmproxy cannot read the flow file: {words.rstrip('.')}.") from error
+        raise BadCassette(f"mitmproxy cannot read it: {words.rstrip('.')}.") from error
 
 
 def _exchanges(flows: Iterator[Any], remarks: Remarks) -> Iterator[ForeignExchange]:

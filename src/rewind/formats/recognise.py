@@ -40,9 +40,12 @@ ACCEPTED = (
 
 def kind_of(beginning: bytes, name: str) -> FileKind | None:
     """``None`` for a file that is nothing we know."""
-    return _by_content(beginning) or next(
-        (kind for endings, kind in _ENDINGS if name.lower().endswith(endings)), None
-    )
+    return _by_content(beginning) or kind_by_ending(name)
+
+
+def kind_by_ending(name: str) -> FileKind | None:
+    """What a file says it is by its name."""
+    return next((kind for endings, kind in _ENDINGS if name.lower().endswith(endings)), None)
 
 
 def _by_content(beginning: bytes) -> FileKind | None:

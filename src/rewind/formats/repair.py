@@ -275,7 +275,7 @@ def read_json(text: str) -> Any:
     """
     if json_weight(text, MOST_MEMORY) > MOST_MEMORY:
         raise BadCassette(
-            f"The file holds too many values: they would take more than {MOST_MEMORY // 1024 // 1024} MiB of memory."
+            f"It holds too many values: they would take more than {MOST_MEMORY // 1024 // 1024} MiB of memory."
         )
     return json.loads(text)
 

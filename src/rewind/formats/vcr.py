@@ -49,7 +49,7 @@ def read_vcr(data: bytes) -> ForeignRecording:
     rows, tool = _interactions(_document(data))
     remarks = Remarks()
     read = partial(_exchange, remarks=remarks)
-    exchanges = tuple(read_entries(rows, "interaction", "cassette", read, remarks))
+    exchanges = tuple(read_entries(rows, "interaction", read, remarks))
     if exchanges and all(exchange.started is None for exchange in exchanges):
         remarks.add("the file does not say how long an answer took: each counts as given at once")
     return ForeignRecording(exchanges=exchanges, tool=tool, remarks=remarks.texts())
@@ -76,7 +76,7 @@ def _interactions(document: Any) -> tuple[list[Any], str]:
         case {"interactions": None}:
             return [], "vcrpy"
         case _:
-            raise BadCassette("The file is no VCR cassette: it has no list of interactions.")
+            raise BadCassette("It is not a VCR cassette: it has no list of interactions.")
 
 
 def _exchange(interaction: dict[Any, Any], remarks: Remarks) -> ForeignExchange:
@@ -237,12 +237,12 @@ def _read_yaml(data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadCassette("The file is no YAML: it is not UTF-8 text.") from error
+        raise BadCassette("It is not YAML: it is not UTF-8 text.") from error
     try:
         _check(yaml, text)
         return yaml.load(text, Loader=_loader(yaml))
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadCassette(f"The file cannot be read as YAML: {_first_line(error)}.") from error
+        raise BadCassette(f"It cannot be read as YAML: {_first_line(error)}.") from error
 
 
 def _pyyaml() -> Any:
@@ -276,7 +276,7 @@ def _check(yaml: Any, text: str) -> None:
         elif isinstance(event, begin):
             _check_tag(event.tag)
             if len(opened) >= DEEPEST:
-                raise BadCassette(f"The file is nested deeper than {DEEPEST} levels.")
+                raise BadCassette(f"It is nested deeper than {DEEPEST} levels.")
             anchors.pop(event.anchor, None)
             opened.append((event.anchor, values, characters))
             values += 1
@@ -286,14 +286,14 @@ def _check(yaml: Any, text: str) -> None:
                 anchors[name] = values - before, characters - length
         elif isinstance(event, alias):
             if event.anchor not in anchors:
-                raise BadCassette("The file holds an alias of something that holds the alias itself.")
+                raise BadCassette("It holds an alias of something that holds the alias itself.")
             more, longer = anchors[event.anchor]
             values += more
             characters += longer
         if values > MOST_VALUES:
-            raise BadCassette(f"The file holds more than {MOST_VALUES:,} values.")
+            raise BadCassette(f"It holds more than {MOST_VALUES:,} values.")
         if characters > most:
-            raise BadCassette("The file unfolds to more than can be read: its aliases repeat too much.")
+            raise BadCassette("It unfolds to more than can be read: its aliases repeat too much.")
 
 
 def _check_tag(tag: str | None) -> None:
@@ -302,10 +302,10 @@ def _check_tag(tag: str | None) -> None:
     shown = tag.replace(_CORE, "!!")[:80]
     if tag.startswith(_CORE + "python/"):
         raise BadCassette(
-            f"The file asks for a Python object ({shown}): a file like that can run code, so it is not read.",
+            f"It asks for a Python object ({shown}): such a file can run code, so it is not read.",
             hint="Record it again with a current vcrpy, or bring it up to date: python -m vcr.migration FILE",
         )
-    raise BadCassette(f"The file holds a value of an unknown kind ({shown}).")
+    raise BadCassette(f"It holds a value of an unknown kind ({shown}).")
 
 
 def _loader(yaml: Any) -> Any:

@@ -112,11 +112,10 @@ class CassetteUpdate:
         try:
             return open_cassette(path)
         except BadCassette as problem:
-            message = problem.message.replace(str(path), self._cassette.shown)
-        hint = f"Record it again:  {pytest_command(self._cassette.address, Mode.REWRITE)}"
-        if self._cassette.may_have_other_users:
-            hint = "Repair it, or delete it and record all tests that use it again."
-        raise BadCassette(message, hint=hint)
+            hint = f"Record it again:  {pytest_command(self._cassette.address, Mode.REWRITE)}"
+            if self._cassette.may_have_other_users:
+                hint = "Repair it, or delete it and record all tests that use it again."
+            raise problem.about(self._cassette.shown, hint=hint) from None
 
     def write(
         self, run: RecordedRun, tape: Portable | None, usage: CassetteUsage, *, hosts: Sequence[str]

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rewind.errors import BadCassette
+from rewind.formats.recognise import FileKind, kind_by_ending
 from rewind.model.ids import BlobId
 from rewind.model.session import Portable, Recording
 from rewind.model.step import NO_BYTES
@@ -12,13 +13,10 @@ from rewind.store.files import reason
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import Stream
 
-CASSETTE_ENDINGS = (".rw", ".rw.zst")
-TRACE_ENDING = ".jsonl"
-
 
 def names_session_file(ref: str) -> bool:
     """Whether a reference reads like the path of a cassette or a trace."""
-    return ref.endswith((*CASSETTE_ENDINGS, TRACE_ENDING))
+    return kind_by_ending(ref) in (FileKind.CASSETTE, FileKind.TRACE)
 
 
 def is_session_file(ref: str) -> bool:
@@ -31,13 +29,13 @@ def open_session_file(path: str) -> Portable:
     try:
         status = os.stat(path)  # noqa: PTH116  only what tells two states of a file apart is wanted
     except OSError as error:
-        raise BadCassette(f"{path} cannot be opened: {reason(error)}.") from error
+        raise BadCassette(f"It cannot be opened: {reason(error)}.", path=path) from error
     return _opened(path, (status.st_ino, status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=4)
 def _opened(path: str, _state: tuple[int, ...]) -> Portable:
-    if path.endswith(TRACE_ENDING):
+    if kind_by_ending(path) is FileKind.TRACE:
         from rewind.formats.trace.session import session_of_trace  # both lazily: most commands open no file
         from rewind.store.trace_files import open_trace
 
@@ -62,7 +60,7 @@ class PortableReader(SessionReader):
         try:
             return self._portable.blobs[blob]
         except KeyError:
-            raise BadCassette(f"The file does not hold the bytes {blob}.") from None
+            raise BadCassette(f"It does not hold the bytes {blob}.") from None
 
     def output(self, stream: Stream) -> bytes | None:
         name = getattr(self._portable.session.end, stream, None)

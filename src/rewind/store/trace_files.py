@@ -24,7 +24,8 @@ def open_trace(path: str | os.PathLike[str], *, largest: int = LARGEST_TRACE) ->
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SessionNotFound(f"There is no trace {name!r}.", hint="Give the path of its file.") from error
     except (OSError, ValueError) as error:
-        raise BadCassette(f"{name} cannot be opened: {getattr(error, 'strerror', None) or error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise BadCassette(f"It cannot be opened: {reason}.", path=name) from error
     return TraceFile(name=name, data=data, output=lambda ref: _output(f"{name}.blobs", ref))
 
 
@@ -52,10 +53,11 @@ def _read_regular(path: str, largest: int, flags: int) -> bytes:
     try:
         status = os.fstat(fd)
         if not S_ISREG(status.st_mode):
-            raise BadCassette(f"{path} is no file.")
+            raise BadCassette("It is not a file.", path=path)
         if status.st_size > largest:
             raise BadCassette(
-                f"{path} is too large for a trace: {status.st_size:,} bytes.",
+                f"It is too large for a trace: {status.st_size:,} bytes.",
+                path=path,
                 hint='Split it: each run has its own id in the field "run".',
             )
         parts: list[bytes] = []

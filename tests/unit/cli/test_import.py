@@ -82,7 +82,7 @@ def test_a_pipe_is_read_to_its_end(rewind: Rewind, shelf: Shelf, tmp_path: Path)
     os.mkfifo(pipe)
     for data, code, told in (
         ((tmp_path / "one.rw").read_bytes(), 0, "✓ imported aaaa0001  3 steps"),
-        (b"no cassette\n", 6, f"{pipe} is no file that Rewind can import."),
+        (b"no cassette\n", 6, f"{pipe} cannot be used. It is not a file that Rewind can import."),
     ):
         writer = threading.Thread(target=pipe.write_bytes, args=(data,))
         writer.start()

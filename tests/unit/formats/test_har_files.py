@@ -280,8 +280,8 @@ def test_a_websocket_without_its_messages_cannot_be_played() -> None:
         (b"[" * 100_000, "cannot be read as JSON"),
         (b"{}", "no log with entries"),
         (b'{"log":{"entries":{}}}', "no log with entries"),
-        (b'{"log":{"entries":[7]}}', "Entry 1 of the HAR has no request"),
-        (har(entry(answered={"status": "fine"})), "Entry 1 of the HAR: 'fine' is not a valid status"),
+        (b'{"log":{"entries":[7]}}', "Its entry 1 has no request"),
+        (har(entry(answered={"status": "fine"})), "Its entry 1 cannot be read: 'fine' is not a valid status"),
         (har(entry(content={"text": "?", "encoding": "base64"})), "a body is not valid base64"),
     ],
 )

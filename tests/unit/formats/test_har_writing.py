@@ -12,7 +12,7 @@ from rewind.model.http import HttpResponse, ResponseHead
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable
 from rewind.model.step import Ending
-from rewind.reading.adopt import Origin, adopted
+from rewind.reading.import_ import session_of_exchanges
 from rewind.store.session_files import PortableReader
 from support.exchanges import answer_with, request_of
 
@@ -75,7 +75,7 @@ EXCHANGES = (
 
 
 def session_of(foreign: ForeignRecording) -> Portable:
-    return adopted(foreign, Origin(id=SessionId("0123abcd"), name="n", tags={}), {})
+    return session_of_exchanges(foreign, session_id=SessionId("0123abcd"), name="n", tags={}, env={})
 
 
 def har_of(portable: Portable) -> bytes:

@@ -257,10 +257,10 @@ def test_an_odd_header_cannot_smuggle_a_second_one_into_a_replay() -> None:
     [
         ("just words", "no list of interactions"),
         ("interactions: 3", "no list of interactions"),
-        ("interactions: [3]", "Interaction 1 of the cassette has no request"),
+        ("interactions: [3]", "Its interaction 1 has no request"),
         (
             "interactions: [{request: {}, response: {}}]",
-            "Interaction 1 of the cassette: the request has no URI",
+            "Its interaction 1 cannot be read: the request has no URI",
         ),
         (f"interactions: [{{request: {{uri: '{URL}'}}, response: {{}}}}]", "the response has no status"),
         (

@@ -9,12 +9,12 @@ from rewind.model.http import Headers, HttpResponse
 from rewind.model.ids import SessionId
 from rewind.model.session import Portable
 from rewind.model.step import Ending, StepKind
-from rewind.reading.adopt import UNDATED, Origin, adopted
+from rewind.reading.import_ import UNDATED, session_of_exchanges
 from rewind.store.session_files import PortableReader
 from rewind.wire.encoding import decode
 from support.exchanges import answer_with, request_of, stream_of
 
-ORIGIN = Origin(id=SessionId("0123abcd"), name="test_refund", tags={"source": "vcrpy"})
+ID = SessionId("0123abcd")
 KEY = "sk-proj-Zx81kQm20Lw7Tr5YbNc4"
 QUESTION = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}]}
 ANSWER = {
@@ -40,7 +40,10 @@ def chat(
 
 
 def session_of(*exchanges: ForeignExchange, env: dict[str, str] | None = None) -> Portable:
-    return adopted(ForeignRecording(exchanges=exchanges, tool="vcrpy"), ORIGIN, env or {})
+    foreign = ForeignRecording(exchanges=exchanges, tool="vcrpy")
+    return session_of_exchanges(
+        foreign, session_id=ID, name="test_refund", tags={"source": "vcrpy"}, env=env or {}
+    )
 
 
 def everything(portable: Portable) -> bytes:
@@ -126,7 +129,7 @@ def test_what_the_file_says_of_itself_is_redacted_as_well() -> None:
         note=f"note {KEY}",
     )
     foreign = ForeignRecording(exchanges=(exchange,), tool="vcrpy", remarks=(f"about {KEY}",))
-    portable = adopted(foreign, replace(ORIGIN, name=f"run {KEY}"), {})
+    portable = session_of_exchanges(foreign, session_id=ID, name=f"run {KEY}", tags={}, env={})
     assert KEY.encode() not in everything(portable)
 
 

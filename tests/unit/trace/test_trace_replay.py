@@ -374,9 +374,9 @@ def test_what_is_not_there_or_no_trace_is_named(path: Path) -> None:
         rewind.replay(path)
     for content in (b"", b"hello\n", b"[1]\n", b'{"a":1}\n', b"\0" * 100):
         path.write_bytes(content)
-        with pytest.raises(BadCassette, match="is no trace"):
+        with pytest.raises(BadCassette, match="is not a trace"):
             rewind.replay(path)
-    with pytest.raises(BadCassette, match="is no file"):
+    with pytest.raises(BadCassette, match="is not a file"):
         rewind.replay(path.parent)
     with pytest.raises(UsageError, match="cannot be written for"):
         rewind.replay(record(path.with_name("b.jsonl"), "openai"), as_="cobol")

@@ -513,4 +513,4 @@ def test_a_trace_is_not_replayed(rewind: Any, path: Path) -> None:
 def test_a_trace_that_cannot_be_read_is_a_clear_error(rewind: Any, path: Path) -> None:
     path.write_text("hello\n")
     code, _, told = rewind("inspect", "run.jsonl")
-    assert code == 6 and "is no trace" in told and "Traceback" not in told
+    assert code == 6 and "is not a trace" in told and "Traceback" not in told

@@ -1,14 +1,16 @@
-"""What is said of an export: where it went, what was removed, and what looks like a secret still."""
+"""What is said of an export and an import: where it went, what was removed, what looks like a secret still."""
 
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.safe import safe_line
 from rewind.text import plural, spans
 
 if TYPE_CHECKING:
     from rewind.reading.export import Exported, ExportOptions
+    from rewind.reading.import_ import Imported
 
 _SHOWN = 20
 
@@ -67,6 +69,33 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
         name = shlex.quote(file)
         first = f"replay {name} -- COMMAND" if exported.replayable else f"inspect {name}"
         terminal.line(Span(f"→ rewind {first} · rewind import {name}", "dim"))
+
+
+def print_imported(
+    terminal: Terminal,
+    talk: Terminal,
+    rows: Sequence[tuple[str, "Imported | str"]],
+    *,
+    name: str | None,
+    quiet: bool,
+) -> None:
+    """The lines of ``rewind import``, one for each file that was taken in; ``quiet`` only what may surprise."""
+    taken = [(file, imported) for file, imported in rows if not isinstance(imported, str)]
+    for file, imported in () if quiet else taken:
+        state = Span("✓ imported ", "green") if imported.new else Span("= already there ", "dim")
+        facts = f"  {plural(imported.steps, 'step')}  {imported.tool}  {safe_line(file, 120)}"
+        terminal.line(state, Span(imported.session_id, "bold"), facts)
+        for remark in imported.remarks:
+            talk.line(Span(f"  {remark}", "yellow"))
+    if taken and not quiet:
+        last = taken[-1][1]
+        again = f"replay {last.session_id} -- COMMAND" if last.replayable else f"messages {last.session_id}"
+        talk.line(Span(f"→ rewind inspect {last.session_id} · rewind {again}", "dim"))
+    for _, imported in taken:
+        if name is not None and not imported.new and imported.name != name:
+            known = f"under the name {imported.name!r}" if imported.name else "without a name"
+            said = f"  it is there already, {known}, so --name {shlex.quote(name)} was not used"
+            talk.line(Span(said, "yellow"))
 
 
 def _shown(exported: "Exported") -> str:

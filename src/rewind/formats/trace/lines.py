@@ -107,7 +107,8 @@ def read_run(file: TraceFile, run: str | None = None, limits: TraceLimits = LIMI
     if not lines:
         why = f" ({damage[0]})" if damage else ""
         raise BadCassette(
-            f"{file.name} is no trace: no line of it tells of a step{why}.",
+            f"It is not a trace: no line of it tells of a step{why}.",
+            path=file.name,
             hint="A trace is written by rewind.Trace: one JSON object a line, with a kind.",
         )
     _refuse_journal(lines[0], file.name)
@@ -135,7 +136,7 @@ def _rows(file: TraceFile, limits: TraceLimits) -> tuple[list[tuple[str, TraceLi
     values = 0
     for number, piece in enumerate(pieces, 1):
         if number > limits.lines:
-            raise BadCassette(f"{file.name} has more than {limits.lines:,} lines.")
+            raise BadCassette(f"It has more than {limits.lines:,} lines.", path=file.name)
         if not piece.strip():
             continue
         held = _count_values(piece, limits)
@@ -185,7 +186,8 @@ def _first_of(named: list[str]) -> list[str]:
 def _refuse_journal(first: TraceLine, name: str) -> None:
     if first.kind == "session" and "~" in first.fields and "format" in first.fields:
         raise BadCassette(
-            f"{name} is the journal of a recorded session, and no trace.",
+            "It is the journal of a recorded session, not a trace.",
+            path=name,
             hint=f"rewind inspect {first.run[:8]}",
         )
 

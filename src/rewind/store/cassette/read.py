@@ -33,10 +33,12 @@ def read_cassette_file(path: Path) -> Portable:
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_TEXT:
-                raise BadCassette(f"{path} has {size:,} bytes, and a cassette at most {MOST_TEXT:,}.")
+                raise BadCassette(
+                    f"It has {size:,} bytes, and a cassette has at most {MOST_TEXT:,}.", path=path
+                )
             data = read_at(file.fileno(), size, 0)
     except OSError as error:
-        raise BadCassette(f"{path} cannot be opened: {reason(error)}.") from error
+        raise BadCassette(f"It cannot be opened: {reason(error)}.", path=path) from error
     return read_cassette(data, file=str(path))
 
 
@@ -45,9 +47,9 @@ def read_cassette(data: bytes, *, file: str) -> Portable:
     try:
         return _read(data, file)
     except BadCassette as problem:
-        raise BadCassette(f"{file} cannot be used. {problem.message}", hint=problem.hint) from problem
+        raise problem.about(file) from problem
     except (RecursionError, OverflowError, MemoryError, UnicodeError) as error:
-        raise BadCassette(f"{file} cannot be used. It cannot be read ({error}).") from error
+        raise BadCassette(f"It cannot be read ({error}).", path=file) from error
 
 
 def _read(data: bytes, file: str) -> Portable:
