@@ -11,7 +11,7 @@ Counts = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRequest:
+class AskedTool:
     """A tool that a model asks for."""
 
     id: str
@@ -89,11 +89,11 @@ class TraceApi(ABC):
         """The answer that this value is; ``None`` where it is surely not one of this API."""
 
     @abstractmethod
-    def spoken(self, text: str, uses: tuple[ToolRequest, ...]) -> SpokenAnswer:
+    def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         """An answer of which only the words and the calls are known."""
 
     @abstractmethod
-    def uses(self, turn: Turn) -> list[ToolRequest]:
+    def uses(self, turn: Turn) -> list[AskedTool]:
         """The tools that a turn asks for."""
 
     @abstractmethod

@@ -5,12 +5,12 @@ import re
 from typing import Any
 
 from rewind.formats.trace.api import (
+    AskedTool,
     Counts,
     RequestForm,
     RequestSettings,
     SpokenAnswer,
     ToolOutput,
-    ToolRequest,
     TraceApi,
     Turn,
     json_or_text,
@@ -62,7 +62,7 @@ class _Chat(TraceApi):
             return SpokenAnswer(turns=(self._back(message),), document=self._whole(message))
         return None
 
-    def spoken(self, text: str, uses: tuple[ToolRequest, ...]) -> SpokenAnswer:
+    def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         message: Turn = {"role": "assistant", "content": text or None}
         for use in uses:
             function = {"name": use.name, "arguments": _arguments(use)}
@@ -71,14 +71,14 @@ class _Chat(TraceApi):
             )
         return SpokenAnswer(turns=(message,), document=self._whole(message))
 
-    def uses(self, turn: Turn) -> list[ToolRequest]:
+    def uses(self, turn: Turn) -> list[AskedTool]:
         uses = []
         for call in objects(turn.get("tool_calls")):
             inner = call.get("function") or call.get("custom")
             arguments = inner.get("arguments", inner.get("input")) if isinstance(inner, dict) else None
-            uses.append(ToolRequest(text_at(call, "id"), text_at(inner, "name"), json_or_text(arguments)))
+            uses.append(AskedTool(text_at(call, "id"), text_at(inner, "name"), json_or_text(arguments)))
         if isinstance(older := turn.get("function_call"), dict):
-            uses.append(ToolRequest("", text_at(older, "name"), json_or_text(older.get("arguments"))))
+            uses.append(AskedTool("", text_at(older, "name"), json_or_text(older.get("arguments"))))
         return uses
 
     def brought(self, result: ToolOutput) -> Turn:
@@ -117,7 +117,7 @@ class _Responses(TraceApi):
             return self._of(items, value)
         return self.said([value]) if self._is_item(value) else None
 
-    def spoken(self, text: str, uses: tuple[ToolRequest, ...]) -> SpokenAnswer:
+    def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         content = {"type": "output_text", "text": text, "annotations": []}
         items: list[Turn] = [{"type": "message", "role": "assistant", "content": [content]}] if text else []
         for use in uses:
@@ -125,12 +125,12 @@ class _Responses(TraceApi):
             items.append({"type": "function_call", **named})
         return self._of(items)
 
-    def uses(self, turn: Turn) -> list[ToolRequest]:
+    def uses(self, turn: Turn) -> list[AskedTool]:
         kind = text_at(turn, "type")
         if kind not in ("function_call", "custom_tool_call"):
             return []
         arguments = turn.get("input") if kind == "custom_tool_call" else json_or_text(turn.get("arguments"))
-        return [ToolRequest(text_at(turn, "call_id"), text_at(turn, "name"), arguments)]
+        return [AskedTool(text_at(turn, "call_id"), text_at(turn, "name"), arguments)]
 
     def brought(self, result: ToolOutput) -> Turn:
         return {"type": "function_call_output", "call_id": result.id, "output": result.text}
@@ -189,16 +189,16 @@ class _Anthropic(TraceApi):
             return None
         return self._of({**whole, "type": "message", "role": "assistant"}, blocks)
 
-    def spoken(self, text: str, uses: tuple[ToolRequest, ...]) -> SpokenAnswer:
+    def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         blocks += [
             {"type": "tool_use", "id": use.id, "name": use.name, "input": use.arguments or {}} for use in uses
         ]
         return self._of({"type": "message", "role": "assistant", "content": blocks}, blocks)
 
-    def uses(self, turn: Turn) -> list[ToolRequest]:
+    def uses(self, turn: Turn) -> list[AskedTool]:
         return [
-            ToolRequest(text_at(block, "id"), text_at(block, "name"), block.get("input"))
+            AskedTool(text_at(block, "id"), text_at(block, "name"), block.get("input"))
             for block in objects(turn.get("content"))
             if block.get("type") == "tool_use"
         ]
@@ -259,7 +259,7 @@ class _Gemini(TraceApi):
             return SpokenAnswer(turns=(content,), document={"candidates": [{"content": content}]})
         return None
 
-    def spoken(self, text: str, uses: tuple[ToolRequest, ...]) -> SpokenAnswer:
+    def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         parts: list[dict[str, Any]] = [{"text": text}] if text else []
         for use in uses:
             named = only(("id", use.id))
@@ -276,11 +276,11 @@ class _Gemini(TraceApi):
             "parts": [{"text": part} if isinstance(part, str) else part for part in parts],
         }
 
-    def uses(self, turn: Turn) -> list[ToolRequest]:
+    def uses(self, turn: Turn) -> list[AskedTool]:
         parts = objects(turn.get("parts"))
         calls = (part.get("functionCall", part.get("function_call")) for part in parts)
         return [
-            ToolRequest(text_at(call, "id"), text_at(call, "name"), call.get("args") or {})
+            AskedTool(text_at(call, "id"), text_at(call, "name"), call.get("args") or {})
             for call in calls
             if isinstance(call, dict)
         ]
@@ -355,7 +355,7 @@ def _camelised(value: Any) -> Any:
     return [_camelised(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _arguments(use: ToolRequest) -> str:
+def _arguments(use: AskedTool) -> str:
     return text_of({} if use.arguments is None else use.arguments)
 
 

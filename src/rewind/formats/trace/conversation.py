@@ -7,11 +7,11 @@ from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from rewind.formats.trace.api import (
+    AskedTool,
     RequestForm,
     RequestSettings,
     SpokenAnswer,
     ToolOutput,
-    ToolRequest,
     TraceApi,
     Turn,
     text_at,
@@ -61,7 +61,7 @@ class ModelCall:
 class TracedTool:
     """A tool's run: the line that calls it, the line that brings its result, or both."""
 
-    use: ToolRequest
+    use: AskedTool
     called: TraceLine | None
     returned: TraceLine | None = None
     result: ToolOutput | None = None
@@ -152,7 +152,7 @@ class TraceConversation:
     system: Any = None
     model: str = ""
     turns: list[Turn] = field(default_factory=list)
-    open: OpenCalls[ToolRequest] = field(default_factory=OpenCalls)
+    open: OpenCalls[AskedTool] = field(default_factory=OpenCalls)
     """Tools that were asked for and have given nothing yet."""
     lost: list[str] = field(default_factory=list)
     _given: int = 0

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rewind.formats.trace.api import ToolOutput, ToolRequest, json_or_text, objects, text_at, text_of
+from rewind.formats.trace.api import AskedTool, ToolOutput, json_or_text, objects, text_at, text_of
 from rewind.formats.trace.apis import recognised
 from rewind.formats.trace.lines import TraceLine
 
@@ -105,9 +105,9 @@ def answer_in(fields: dict[str, Any]) -> Any:
     return values[0] if values else None
 
 
-def tool_use_in(fields: dict[str, Any]) -> ToolRequest:
+def tool_use_in(fields: dict[str, Any]) -> AskedTool:
     """The tool that a line calls, and with what."""
-    return ToolRequest(_text(fields, _IDS), _text(fields, _NAMES), json_or_text(_first(fields, _ARGUMENTS)))
+    return AskedTool(_text(fields, _IDS), _text(fields, _NAMES), json_or_text(_first(fields, _ARGUMENTS)))
 
 
 def tool_result_in(fields: dict[str, Any]) -> ToolOutput:

@@ -13,10 +13,10 @@ from typing import Any
 
 from rewind.formats.trace import fields
 from rewind.formats.trace.api import (
+    AskedTool,
     RequestSettings,
     SpokenAnswer,
     ToolOutput,
-    ToolRequest,
     TraceApi,
     Turn,
     objects,
@@ -205,14 +205,14 @@ class Reconstruction:
             conversation, place = asked
             wanted = conversation.open.at(place)
             arguments = wanted.arguments if use.arguments is None else use.arguments
-            use = ToolRequest(use.id or wanted.id, use.name or wanted.name, arguments)
+            use = AskedTool(use.id or wanted.id, use.name or wanted.name, arguments)
         run = TracedTool(use=use, called=line)
         self._running.add(run, use.id, use.name)
         self.events.append(run)
 
     def _add_tool_result(self, line: TraceLine) -> None:
         result = fields.tool_result_in(line.fields)
-        use = ToolRequest(result.id, result.name, None)
+        use = AskedTool(result.id, result.name, None)
         asked = self._asker(line, use)
         if asked is not None:
             conversation, place = asked
@@ -239,7 +239,7 @@ class Reconstruction:
             place = self._running.oldest()
         return None if place is None else self._running.take(place)
 
-    def _asker(self, line: TraceLine, use: ToolRequest) -> tuple[TraceConversation, int] | None:
+    def _asker(self, line: TraceLine, use: AskedTool) -> tuple[TraceConversation, int] | None:
         """The conversation whose answer asked for the tool, and the place among its open calls: first the one that the
         line belongs to, then the newest."""
         first = self._conversation_of(line)
