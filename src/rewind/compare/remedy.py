@@ -13,7 +13,7 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import FieldPlace, NamedPlace
 from rewind.compare.divergence import Finding
 from rewind.compare.run import ComparedRun, Move
-from rewind.conversation.context import Fate, MessagePlace, parts_text
+from rewind.conversation.context import Fate, ContextPlace, parts_text
 from rewind.edit.edits import (
     Edit,
     SetMessage,
@@ -129,7 +129,7 @@ def _numbers(cause: Cause, there: "_Written", here: "_Written") -> Iterator[int]
     """Where the messages stand that differ; nothing unless each of them is found in the same place of both lists."""
     found = []
     for one in cause.differences:
-        index = one.place.index if isinstance(one.place, MessagePlace) else None
+        index = one.place.index if isinstance(one.place, ContextPlace) else None
         number = -1 if index is None else len(here.prompt) + index
         if one.before is None or one.after is None or one.fate is Fate.REORDERED:
             return

@@ -11,7 +11,7 @@ from rewind.conversation.context import (
     ContextChange,
     ContextEntry,
     Fate,
-    MessagePlace,
+    ContextPlace,
     compare_contexts,
     context_of,
     parts_text,
@@ -31,7 +31,7 @@ class _Heard:
     """One thing that is new at a step."""
 
     aspect: Aspect
-    place: MessagePlace
+    place: ContextPlace
     text: str
     digest: bytes
     about: str = ""
@@ -77,7 +77,7 @@ def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
         # What says nothing (an empty text beside a result) is nothing that could differ.
         if found := digests(parts):
             text, digest = parts_text(parts), b"".join(found)
-            heard[which] = _Heard(aspect, MessagePlace(at), text, digest, about, which[0] if about else "")
+            heard[which] = _Heard(aspect, ContextPlace(at), text, digest, about, which[0] if about else "")
 
     def next_of(what: str) -> _Which:
         counted[what] += 1

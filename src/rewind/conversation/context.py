@@ -56,7 +56,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MessagePlace:
+class ContextPlace:
     """Where something stands among the messages."""
 
     index: int | None
@@ -79,7 +79,7 @@ class ContextEntry:
     """All of it as people read it."""
     digest: Digest
     """Equal for what says the same: thinking and the ids of tool calls do not count."""
-    message: MessagePlace | None = None
+    message: ContextPlace | None = None
     """Where it stands among the messages; ``None`` for the system prompt and the tools."""
     label: str = ""
     """For a tool's result: the tool's name, and whether it is an error."""
@@ -157,7 +157,7 @@ def _entries(message: Message, index: int | None) -> Iterator[ContextEntry]:
     whole = len(message.parts) <= 1 or groups == [(False, message.parts)]
     for is_result, parts in groups or [(False, ())]:
         for one in ((part,) for part in parts) if is_result else (parts,):
-            place = MessagePlace(index, None if whole else number)
+            place = ContextPlace(index, None if whole else number)
             yield (
                 _result_entry(one[0], place)
                 if is_result
@@ -166,14 +166,14 @@ def _entries(message: Message, index: int | None) -> Iterator[ContextEntry]:
             number += len(one)
 
 
-def _result_entry(result: Part, place: MessagePlace) -> ContextEntry:
+def _result_entry(result: Part, place: ContextPlace) -> ContextEntry:
     assert isinstance(result, ToolResult), "only results are entries of their own"
     label = " ".join(word for word in (result.name, "error" if result.failed else "") if word)
     digest = message_digest(Message(Role.TOOL, (result,)))
     return ContextEntry("tool", parts_text(result.parts), digest, place, label)
 
 
-def _entry(what: str, message: Message, place: MessagePlace | None = None) -> ContextEntry:
+def _entry(what: str, message: Message, place: ContextPlace | None = None) -> ContextEntry:
     return ContextEntry(what, parts_text(message.parts), message_digest(message), place)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rewind.compare.delta import CallPlace, ChoicePlace, FieldPlace, NamedPlace, ToolPlace
-from rewind.conversation.context import MessagePlace
+from rewind.conversation.context import ContextPlace
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ from rewind.conversation.context import MessagePlace
         (CallPlace("refund", 1, (0,)), "calls refund[0]"),
         (CallPlace("refund", 1, ("a b",)), 'calls refund["a b"]'),
         (ChoicePlace(2), "choice 2"),
-        (MessagePlace(3), "messages[3]"),
-        (MessagePlace(3, 1), "messages[3].parts[1]"),
-        (MessagePlace(None), "held by the provider"),
-        (MessagePlace(None, 0), "held by the provider.parts[0]"),
+        (ContextPlace(3), "messages[3]"),
+        (ContextPlace(3, 1), "messages[3].parts[1]"),
+        (ContextPlace(None), "held by the provider"),
+        (ContextPlace(None, 0), "held by the provider.parts[0]"),
     ],
 )
 def test_a_place_has_a_label(place: object, label: str) -> None:
