@@ -74,7 +74,7 @@ def _model(model: types.ModelInfo) -> dict[str, Any]:
         row["prices"] = _prices(model.prices)
     else:
         if not model.prices:
-            raise ValueError(f"genai-prices has a list of prices with nothing in it: {model.id}")
+            raise ValueError(f"genai-prices has an empty list of prices: {model.id}")
         row["prices"] = [
             _condition(each.constraint) | {"prices": _prices(each.prices)} for each in model.prices
         ]
@@ -113,7 +113,7 @@ def _pattern(written: str) -> str:
     try:
         re.compile(written)
     except re.error as problem:
-        raise ValueError(f"genai-prices has a pattern that is none: {written}") from problem
+        raise ValueError(f"genai-prices has a pattern that is not valid: {written}") from problem
     return written
 
 

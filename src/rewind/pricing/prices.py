@@ -60,7 +60,7 @@ def own_price(name: str, entry: Any) -> OwnPrice:
         if isinstance(value, Mapping):
             raise ValueError(f'has a table inside; a name with a dot needs quotes: "{name}.{key}"')
         if key not in PRICE_KEYS and key != _CONTEXT:
-            raise ValueError(f"knows no {key!r}; what can be named: {', '.join((*PRICE_KEYS, _CONTEXT))}")
+            raise ValueError(f"has no key {key!r}; the keys are {', '.join((*PRICE_KEYS, _CONTEXT))}")
         if key == _CONTEXT:
             if type(value) is not int or value <= 0:
                 raise ValueError(f"{key!r} must be a number of tokens, not {value!r}")

@@ -75,7 +75,7 @@ class Snapshot:
         self._sellers: int = header["sellers"]
         # The last line ends as well, so an empty one follows it.
         if len(self._lines) != 1 + self._units + self._sellers + header["models"] + 1:
-            raise DamagedSnapshot("it is cut off or longer than it says")
+            raise DamagedSnapshot("its length is not what its first line says")
         self._models: dict[str, list[dict[str, Any]]] = {}
 
     @cached_property
@@ -132,7 +132,7 @@ def checked_snapshot(data: bytes) -> Snapshot:
     """Prices from elsewhere. Every byte is checked, so that nothing surprises later. Raises DamagedSnapshot."""
     snapshot = Snapshot(data)
     if hashlib.sha256(data.partition(b"\n")[2]).hexdigest() != snapshot.digest:
-        raise DamagedSnapshot("its bytes are not those that were written")
+        raise DamagedSnapshot("its bytes do not fit its checksum")
     return snapshot
 
 
@@ -145,11 +145,11 @@ def _header(line: bytes) -> dict[str, Any]:
     try:
         header = json.loads(line)
     except (ValueError, RecursionError) as problem:
-        raise DamagedSnapshot("it does not begin like one") from problem
+        raise DamagedSnapshot("it does not begin like a price list") from problem
     if not isinstance(header, dict) or "format" not in header:
-        raise DamagedSnapshot("it does not begin like one")
+        raise DamagedSnapshot("it does not begin like a price list")
     if header["format"] != FORMAT:
-        raise DamagedSnapshot(f"its format is {header['format']!r}, and this Rewind reads {FORMAT}")
+        raise DamagedSnapshot(f"its format is {header['format']!r}; this Rewind reads {FORMAT}")
     if not all(isinstance(header.get(name), kind) for name, kind in _HEADER.items()):
         raise DamagedSnapshot("its first line is not complete")
     return header

@@ -186,11 +186,11 @@ def compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             expression = re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as problem:
             raise UsageError(
-                f"{pattern!r} is no regular expression: {problem}.",
-                hint="a text to be taken as it stands needs a backslash before each of . ^ $ * + ? { } [ ] \\ | ( )",
+                f"{pattern!r} is not a valid regular expression: {problem}.",
+                hint="to match a text literally, write a backslash before each of . ^ $ * + ? { } [ ] \\ | ( )",
             ) from problem
         if expression.fullmatch(""):
-            raise UsageError(f"{pattern!r} matches nothing at all, and so would be found everywhere.")
+            raise UsageError(f"{pattern!r} matches the empty string, so it would be found everywhere.")
         found.append(expression)
     return tuple(found)
 

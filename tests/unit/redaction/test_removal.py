@@ -115,7 +115,7 @@ def test_plain_text_and_bytes_that_are_no_text_pass_but_for_the_match() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*"])
 def test_what_is_no_expression_is_said(pattern: str) -> None:
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a valid regular expression"):
         compiled([pattern])
 
 
