@@ -95,7 +95,7 @@ def conversations(moves: Iterable[Move]) -> list[Lane]:
 
 def _mended(lanes: list[Lane]) -> list[Lane]:
     """A conversation that begins in its midst was torn when the agent cut its history: it goes on from the latest one
-    with that system prompt that was over by then. (Examples that several conversations begin with are no history.)"""
+    with that system prompt that was over by then. (Examples that several conversations begin with are not history.)"""
     begun = Counter(_first(lane).history for lane in lanes)
     whole: list[Lane] = []
     latest: dict[str, Lane] = {}

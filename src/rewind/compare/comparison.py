@@ -33,7 +33,7 @@ from rewind.model.message import Answered, Asked, Message, Thinking
 from rewind.model.step import Ending
 
 _DRAWN = ("an id",)
-"""What providers and frameworks draw, and no model chooses."""
+"""Made up at random by providers and frameworks, never chosen by a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Relation:
 
 
 class Comparison:
-    """Asked for one pair at a time; what was found out is kept."""
+    """Answers for one pair of moves at a time, and remembers what it found."""
 
     def __init__(self, a: ComparedRun, b: ComparedRun) -> None:
         self.a = a
@@ -68,7 +68,7 @@ class Comparison:
         self._relations: dict[tuple[int, int], Relation] = {}
         self._found: dict[Hashable, tuple[Difference, ...]] = {}
         self._told: set[tuple[int | None, str | None, str | None]] = set()
-        """By conversation: two forms of one thing that some step brought."""
+        """By conversation: the two texts of one thing that an earlier step brought."""
         self._learned: dict[int | None, int] = {}
 
     @cached_property
@@ -152,7 +152,7 @@ class Comparison:
             yield from self._once(("history", a.index, b.index), lambda: self._own_history(a, b))
 
     def _in_plain_requests(self, a: Move, b: Move) -> Iterator[Difference]:
-        """Of what is no call to a model: the address, and the body."""
+        """For a request that is not a call to a model: the address, and the body."""
         before, after = (move.step.request.head.target for move in (a, b))
         if before != after:
             yield Difference(aspect=Aspect.INPUT, place=NamedPlace.REQUEST, before=before, after=after)

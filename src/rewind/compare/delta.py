@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any, TypeGuard
 
 from rewind.compare.texts import Noise, only_noise
-from rewind.conversation.context import Fate, ContextPlace, parts_text, tool_text
+from rewind.conversation.context import ContextPlace, Fate, parts_text, tool_text
 from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path

@@ -2,10 +2,10 @@
 
 Theory. Two runs have parted when one *does* something else: the model asks for other tools or says other words, the
 provider fails, or the agent makes a step that the other does not make. That the prompt already differed at step 1 is
-why, not where. Three things are no parting: ids and times; an answer that asks for the same tools in other words,
-since the run goes on the same way; and a conversation that one run holds beside the others and whose words turn up
-nowhere, as of one parallel call more. They are named, but only if the runs differ in nothing else is the first of the
-reworded answers, or the first request that differs, where they part.
+why, not where. Three things do not count as parting: ids and times; an answer that asks for the same tools in other
+words, since the run goes on the same way; and a conversation that one run holds beside the others and whose words turn
+up nowhere, as of one parallel call more. They are named. Only if the runs differ in nothing else do they part at the
+first of the reworded answers, or at the first request that differs.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ from rewind.compare.delta import REQUEST, Difference
 from rewind.compare.run import ComparedRun, Move, ends
 
 _TELLING_WORDS = 12
-"""Letters from which on an answer that is found again is no coincidence."""
+"""An answer of at least so many letters that is found again is not a coincidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Finding:
     answers_part: bool = False
     """False: what is asked differs, or how an answer is worded, and yet every run does the same."""
     beside: tuple[Row, ...] = ()
-    """Moves of one run that the other did not make, and that nothing depends on."""
+    """Moves that only one run made and that nothing depends on."""
     resync: Row | None = None
     """The first later row in which the runs say the same again."""
 
@@ -93,7 +93,7 @@ def bisect(good: ComparedRun, bad: ComparedRun) -> Finding:
 
 
 class _Search:
-    """Row by row, no further than needed."""
+    """Looks at rows in order, and at no more than needed."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison

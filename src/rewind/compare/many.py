@@ -2,7 +2,7 @@
 
 Every run is aligned with the first good one. A column holds the moves that belong together, one for each run; moves
 that the first run did not make have columns of their own. In a column each aspect has a value for each run, ids and
-times taken out, and it *tells* if all bad runs have the same value and no good run has it.
+times taken out, and it *tells the runs apart* if all bad runs have the same value and no good run has it.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -121,7 +121,7 @@ def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[SharedC
 
 
 def _on_both_sides(values: Sequence[Hashable], split: int) -> bool:
-    """Whether the values of moves are compared, and not a move with none."""
+    """True if both sides made the move, so that values are compared and not a move with its absence."""
     return None not in values[split:] and any(value is not None for value in values[:split])
 
 

@@ -27,7 +27,7 @@ class MoveResult:
     failure: str = ""
     """``529 Overloaded``"""
     exchange: str = ""
-    """Of what is no call to a model: what was asked of whom, and what came back."""
+    """For a request that is not a call to a model: what was asked of whom, and what came back."""
 
     def __str__(self) -> str:
         said = f'"{self.words}"' if self.words else ""

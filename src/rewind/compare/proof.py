@@ -184,7 +184,7 @@ _ANY_WORD = re.compile(r"\w+")
 
 
 class AnswerOutcome(StrEnum):
-    """Whom an answer takes after."""
+    """Which run an answer comes out like."""
 
     GOOD = "good"
     BAD = "bad"
@@ -192,7 +192,7 @@ class AnswerOutcome(StrEnum):
 
 
 def answer_outcome(answer: Answered | None, good: Answered | None, bad: Answered | None) -> AnswerOutcome:
-    """Whom this answer takes after."""
+    """Which run this answer comes out like."""
     for feature in _FEATURES:
         like_good, like_bad, here = feature(good), feature(bad), feature(answer)
         if like_good != like_bad and here in (like_good, like_bad):

@@ -13,7 +13,7 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import FieldPlace, NamedPlace
 from rewind.compare.divergence import Finding
 from rewind.compare.run import ComparedRun, Move
-from rewind.conversation.context import Fate, ContextPlace, parts_text
+from rewind.conversation.context import ContextPlace, Fate, parts_text
 from rewind.edit.edits import (
     Edit,
     SetMessage,

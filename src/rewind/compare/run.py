@@ -34,7 +34,7 @@ class Move:
     step: Step
     kind: StepKind
     thread: int | None
-    """Which conversation; ``None`` for what is no part of one."""
+    """Which conversation; ``None`` for what is not part of one."""
     sketch: Sketch | None
     """Of a call to a model."""
     said: str
@@ -176,7 +176,7 @@ class ComparedRun:
 
     @cached_property
     def _kinds(self) -> dict[int, StepKind]:
-        """Only calls to models are sketched, so of those nobody need be asked."""
+        """A step with a sketch is a call to a model; for the others the codecs are asked."""
         return {
             step.index: StepKind.LLM_CALL if step.request.sketch else reader_of(step)[1]
             for step in self.recording.steps

@@ -249,7 +249,7 @@ def _matched(
     *,
     rare: bool = False,
 ) -> Iterator[_Stretch]:
-    """What both have, in order; with ``rare``, what occurs often is no reason to match."""
+    """What both have, in order; with ``rare``, what occurs often does not count as a match."""
     keys = [word.key for word in old], [word.key for word in new]
     for tag, i, j, m, n in SequenceMatcher(None, *keys, autojunk=rare).get_opcodes():
         if tag == "equal":

@@ -10,8 +10,8 @@ from rewind.compare.texts import only_noise
 from rewind.conversation.context import (
     ContextChange,
     ContextEntry,
-    Fate,
     ContextPlace,
+    Fate,
     compare_contexts,
     context_of,
     parts_text,

@@ -1,4 +1,4 @@
-"""When do two messages say the same? Told by digests, so that long histories are compared in one look each.
+"""When do two messages say the same? Decided by digests, so that long histories are compared quickly.
 
 Thinking does not count, since agents send it back or leave it out as they like. Neither do the ids of tool calls,
 which frameworks draw anew.
@@ -67,7 +67,7 @@ def message_digest(message: Message) -> Digest:
 
 
 def written(value: Any) -> str:
-    """A JSON value in one spelling; arguments that are no JSON are their own text."""
+    """A JSON value in one spelling; arguments that are not JSON are kept as text."""
     if isinstance(value, str):
         return value
     try:

@@ -71,7 +71,7 @@ class OutlineStep:
     answered: Answered | None
     """``None`` when no answer came."""
     place: ThreadPlace | None
-    """``None`` for what is no part of a conversation: other calls, and embeddings."""
+    """``None`` for what is not part of a conversation: other calls, and embeddings."""
     retry_of: int | None
     reading: Reading
     """The short form, by today's codecs; what they cannot read is as it was read when it was recorded."""
@@ -161,7 +161,7 @@ def outline_of(
 
 
 class _InOrder:
-    """Tells threads what happened when it happened: a call that was made before an answer came cannot follow it."""
+    """Passes calls and answers to the threads in order of time: a call made before an answer came cannot follow it."""
 
     def __init__(self) -> None:
         self._threads = Threads()

@@ -13,7 +13,7 @@ earlier one if, by the first of these that holds,
    - its answer is quoted, as by an agent that shortened or edited its history. A short answer could be anybody's, and
      counts only within a conversation that is recognised by other means;
 4. the new call goes on after its last message under the same system prompt, or after its last two messages: a history
-   that was compacted, or slides. (Examples that many calls share are no reason: they stand before the last message.)
+   that was compacted, or slides. (Examples that many calls share do not count: they stand before the last message.)
 
 Otherwise it begins a conversation. A call that repeats an earlier one stands beside it. The first call of a
 conversation was started by a call of another one if most of its first message was an argument of a tool call that
@@ -34,9 +34,9 @@ from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
 
 _TELLING_ANSWER = 40
-"""Characters from which on an answer that is quoted can hardly be another's."""
+"""A quoted answer of at least so many characters is hardly somebody else's."""
 _TELLING_ARGUMENT = 24
-"""Characters of a tool's argument from which on finding it again is no coincidence."""
+"""A tool's argument of at least so many characters that is found again is not a coincidence."""
 _MOST_OF_IT = 0.3
 """How much of a first message an argument must be to have started the conversation."""
 _OPEN_CALLS = 50
@@ -75,7 +75,7 @@ class Threads:
     """Tell it every call and every answer; it says where each call stands."""
 
     with_starters: bool = True
-    """Whether to look for what started a conversation; a recording has no need of it."""
+    """Whether to look for what started a conversation; recording does not need it."""
     _calls: dict[int, _Known] = field(default_factory=dict)
     _open: dict[int, _Known] = field(default_factory=dict)
     _by_key: dict[MatchKey, _Known] = field(default_factory=dict)

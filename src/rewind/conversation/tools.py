@@ -3,10 +3,9 @@ later request of the same conversation.
 
 A result belongs to a call if it stands behind it in a later history, under the id that the history gives the call
 (clients rename calls, and some servers number them anew in every turn); where the API has no ids, by the tool's name
-and the order. The duration is
-what passed between the end of the asking answer and the request that brought the result: what the agent took, for
-all tools of that answer together. Where the agent recorded the tool's run itself (a ``tool_call`` step), that step
-has the true duration and the two are shown as one.
+and the order. The duration is what passed between the end of the asking answer and the request that brought the
+result: what the agent took, for all tools of that answer together. Where the agent recorded the tool's run itself (a
+``tool_call`` step), that step has the true duration and the two are shown as one.
 """
 
 from collections import Counter

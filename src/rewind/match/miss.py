@@ -89,7 +89,7 @@ class Miss:
 
     @property
     def ignore_advice(self) -> str:
-        """How to leave what differs out of the comparison; empty where that is no way out."""
+        """How to leave what differs out of the comparison; empty where that does not help."""
         return writable("\n".join(self._ignore_lines()))
 
     @property

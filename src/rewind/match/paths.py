@@ -11,7 +11,7 @@ Grammar::
 
 ``messages[*].id`` is the ``id`` of every message, ``metadata.*`` everything inside ``metadata``, ``?page`` the query
 parameter ``page``. A path may begin with an index where the body is a list. A path that fits nothing in a body names
-nothing there and is no error.
+nothing there; that is not an error.
 """
 
 import re

@@ -52,7 +52,7 @@ class ToolUse:
     """Ties the result to it; empty where the API has none."""
     name: str
     arguments: Any
-    """The JSON value; the text as it came where it is no JSON (cut off, or a free-form tool)."""
+    """The JSON value; the text as it came where it is not JSON (cut off, or a free-form tool)."""
     hosted: bool = False
     """Run by the provider within the answer: the agent has nothing to do."""
 

@@ -7,7 +7,7 @@ from posixpath import basename
 _INTERPRETER = re.compile(
     r"python[\d.]*|pypy[\d.]*|node|deno|bun|tsx|ts-node|ruby|perl|php|java|(?:ba|z|da|k)?sh", re.ASCII
 )
-"""Their first argument that is no option says what is run."""
+"""Their first argument that is not an option says what is run."""
 _RUNNERS = {
     **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "pixi"), ("run",)),
     **dict.fromkeys(("npm", "pnpm", "yarn"), ("run", "exec")),

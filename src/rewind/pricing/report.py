@@ -87,7 +87,7 @@ class Report:
     sessions: int = 0
     """Those with LLM calls among the counted ones."""
     other_steps: int = 0
-    """Steps that are no LLM calls; they are counted nowhere else."""
+    """Steps that are not LLM calls; they are counted nowhere else."""
     groups: tuple[Group, ...] = ()
     total: Figures = Figures()
     days: tuple[Day, ...] = ()

@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 class DamagedSnapshot(ValueError):
-    """These bytes are no snapshot, or not one that this Rewind can read."""
+    """These bytes are not a snapshot that this Rewind can read."""
 
 
 @dataclass(frozen=True, slots=True)

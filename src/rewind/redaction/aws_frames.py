@@ -1,4 +1,4 @@
-"""What AWS's binary event streams say, as lines; and the frames again around lines of the same lengths.
+"""The documents in AWS's binary event streams as lines, and frames rebuilt around changed lines of the same lengths.
 
 A frame's payload is a JSON document, or one that holds such a document in base64. Lengths stay, so nothing of a frame
 moves; only its last four bytes, the checksum, are made anew.
@@ -24,7 +24,7 @@ _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 
 
 def whole_frames(body: bytes) -> bytes:
-    """The frames that came whole and fit their checksums, up to the first stretch that is none."""
+    """The frames that came whole and fit their checksums, up to the first bytes that are not a frame."""
     kept, position = [], 0
     for begin, _, end in _payloads(body):
         raw = body[begin : end + _SEAL.size]

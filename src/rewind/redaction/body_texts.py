@@ -35,7 +35,7 @@ _STEP = re.compile(rb'"(%b)"(\s*+:)?+|([{\[])|([}\]])|(,)|".*+' % _CONTENT, re.D
 _LINE = re.compile(rb"[^\r\n]++")
 _DEEPEST = 400
 _SAME_AGAIN = 8
-"""A string this long that comes twice in a row is no piece of a longer one, but a name that each document repeats."""
+"""A string this long that comes twice in a row is not part of a longer one, but a name that each document repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _single(offset: int, raw: bytes, name: str = "") -> TextInBody:
 def _events(plain: bytes) -> Iterator[TextInBody]:
     documents = [(match.start(1), match[1]) for match in DATA_LINE.finditer(plain)]
     yield from _joined(plain, documents)
-    # What is no data: comments and names of events, which hold texts of anybody's.
+    # Lines without data: comments and names of events may hold any text.
     known = {offset for offset, _ in documents}
     for match in _LINE.finditer(plain):
         inside = match.start() + 5

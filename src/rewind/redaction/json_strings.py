@@ -2,7 +2,7 @@
 
 A place is made of the names on the way to a string and the ``type`` of the document. Where documents count something
 (``index``), a string has two places: one with every index on the way that is not zero, as parallel answers come
-interleaved; and one without, as an answer goes on in its next block. Positions in arrays are no part of a place:
+interleaved; and one without, as an answer goes on in its next block. Positions in arrays are not part of a place:
 tokens listed in an array are one text, and a part may be the second of one event and the first of the next.
 
 Reading a document name by name costs more than all the rest of redaction. So the second time a document of some shape

@@ -1,6 +1,6 @@
-"""Every text of a recording that is no body, in one walk: what is looked through is also what can be taken out.
+"""Every text of a recording outside its bodies, in one walk: what is searched is also what can be removed.
 
-Whatever is a text in the model is met unless it is named here, so a field that is added later is met as well.
+Every text in the model is visited unless it is named here, so a field that is added later is visited as well.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ IDS = frozenset(
         (Reading, "said"),
     }
 )
-"""Ids and digests: they are no texts, and are made anew where what they stand for is changed."""
+"""Ids and digests: they are not texts, and are computed again where what they stand for is changed."""
 
 HANDLED_APART = frozenset(
     {

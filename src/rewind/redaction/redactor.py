@@ -1,4 +1,4 @@
-"""The one door between capture and store: what passes here holds no known secret.
+"""Everything that is stored passes here, and leaves without known secrets.
 
 Headers are kept by name, query parameters replaced by name; in all else, known values are replaced wherever and
 however they are written. Unknown secrets are not guessed at: a wrong guess would change what a replay serves.
@@ -32,7 +32,7 @@ class Redactor:
     """Takes secrets out of everything that will be written or shown.
 
     ``count`` says how many were removed: each replaced value, each dropped header that says who is asking, and each
-    dropped cookie or account id. Other headers that are not kept are no secrets and are not counted.
+    dropped cookie or account id. Other headers that are not kept are not secrets and are not counted.
     """
 
     def __init__(self, secrets: Secrets) -> None:

@@ -2,10 +2,10 @@
 
 Patterns are matched against what a reader reads (see ``body_texts``), and what they match is replaced as it is written,
 byte for byte, so framing, offsets and pieces stay as they are. Every value that was matched is then known, and goes
-through the door of ``redact`` as well: in URLs, in base64, in JSON inside JSON.
+through the :class:`Redactor` as well: in URLs, in base64, in JSON inside JSON.
 
 What cannot be read cannot be looked through, so it is left out: the end of a body that is cut or damaged inside its
-compression, and what is no whole frame of a binary stream. ``unread`` says why.
+compression, and what is not a whole frame of a binary stream. ``unread`` says why.
 """
 
 import re
@@ -107,7 +107,7 @@ class PatternMatcher:
             return b""
 
     def known(self) -> Redactor:
-        """The door for every other form of the values that were met."""
+        """Removes every other form of the values that were met."""
         return Redactor(Secrets(islice(self.values, _MOST_VALUES)))
 
     def _plain(self, plain: bytes, media: str) -> bytes:
@@ -228,21 +228,21 @@ class Removal:
         return self._matcher.idle
 
     def learn(self, text: str) -> None:
-        """Hear of a text, so that what is in it is known before anything is written."""
+        """Read a text, so that what is in it is known before anything is written."""
         self._matcher.text(text)
 
     def learn_body(self, data: bytes, headers: Headers) -> None:
         self._matcher.body(data, headers)
 
     def learned(self) -> None:
-        """All has been heard; from now on texts are changed, and counted."""
+        """Everything has been read; from now on texts are changed, and counted."""
         self._matcher.count = 0
         self._matcher.met.clear()
         self._matcher.unread.clear()
         self._known = self._matcher.known()
 
     def text(self, text: str) -> str:
-        return self._door.text(self._matcher.text(text))
+        return self._redactor.text(self._matcher.text(text))
 
     def repeated_text(self, text: str) -> str:
         """A text that only repeats what a body says, and so does not count."""
@@ -252,23 +252,25 @@ class Removal:
         return text
 
     def body(self, data: bytes, headers: Headers) -> bytes:
-        return self._door.body(self._matcher.body(data, headers), headers)
+        return self._redactor.body(self._matcher.body(data, headers), headers)
 
     def answer(self, data: bytes, head: ResponseHead) -> bytes:
         """The body of an answer, which may be a stream."""
         data = self._matcher.body(data, head.headers)
-        stream = self._door.stream(head)
+        stream = self._redactor.stream(head)
         given = stream.feed(data) + stream.finish()
         return given if stream.replacement is None else stream.replacement
 
     def arguments(self, arguments: Sequence[str]) -> tuple[str, ...]:
         """A command line, read as one text."""
-        return tuple(map(self._door.text, self._matcher.parts(arguments, " ")))
+        return tuple(map(self._redactor.text, self._matcher.parts(arguments, " ")))
 
     def address(self, head: RequestHead) -> RequestHead:
-        """A request's head with nothing left in its URL; scheme and port are no texts."""
+        """A request's head with nothing left in its URL; scheme and port are not texts."""
         head = _addressed(self._matcher, head)
-        return replace(head, host=self._door.text(head.host).lower(), target=self._door.text(head.target))
+        return replace(
+            head, host=self._redactor.text(head.host).lower(), target=self._redactor.text(head.target)
+        )
 
     def location(self, text: str) -> str:
         """A URL, a host or a pattern of hosts, as somebody wrote it; the host is one whatever its case."""
@@ -277,14 +279,14 @@ class Removal:
         return text[: found.start(1)] + self._matcher.host(found[1]) + text[found.end(1) :] if found else text
 
     @property
-    def _door(self) -> Redactor:
+    def _redactor(self) -> Redactor:
         assert self._known is not None, "all is heard before anything is changed"
         return self._known
 
 
 class PatternedRedactor(Redactor):
-    """The usual door, and a person's own patterns behind it: so an agent's requests match a recording that was exported
-    with these patterns."""
+    """The usual redactor, and a person's own patterns after it: so an agent's requests match a recording that was
+    exported with these patterns."""
 
     def __init__(self, secrets: Secrets, patterns: Sequence[re.Pattern[str]]) -> None:
         super().__init__(secrets)

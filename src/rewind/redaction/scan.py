@@ -221,7 +221,7 @@ def _assigned(kind: str, expression: re.Pattern[str], text: str) -> Iterator[Sec
 
 
 def _is_secret_field(name: str, value: str) -> bool:
-    """A JSON member such as ``"password": "…"``; a text of several words is no secret."""
+    """A JSON member such as ``"password": "…"``; a text of several words is not a secret."""
     if (
         option_kind(name[-_LONGEST_NAME:]) != "plain"
         or not 8 <= len(value) <= 400
@@ -258,7 +258,7 @@ class SecretFinding:
 
     kind: str
     step: int | None
-    """``None`` where it is no step's: the command line, what was printed."""
+    """``None`` outside of steps: the command line, what was printed."""
     where: str
     """``request body``, ``response headers``, ``command line``, ``stdout`` …"""
     path: str

@@ -106,7 +106,7 @@ class Scanner:
         return int(data[-1:] in self._ones)
 
     def dead(self, pending: bytes, text: bytes) -> bool:
-        """A cheap no: whether one or two pending bytes cannot go on with this text."""
+        """A quick check: True if one or two pending bytes cannot be continued by this text."""
         joined = pending + text[:2]
         return len(joined) == len(pending) + 2 and not any(
             joined[at : at + 3] in self._beginnings for at in range(len(pending))
@@ -124,7 +124,7 @@ class Scanner:
         return spans, settled
 
     def end(self, data: bytes) -> list[Span]:
-        """The hits in the unsettled rest when nothing more comes, a value that was broken off among them.
+        """The hits in the unsettled rest at the end of the stream, with a value that was cut off there.
 
         A short beginning is left: an answer may well end with "sk-ant-", and so do sentences about keys.
         """

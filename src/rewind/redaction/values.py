@@ -1,6 +1,6 @@
 """Which values are secrets worth searching for, how they may be written, and what is written in their place.
 
-Every occurrence of a known value is replaced, in requests and in answers, so a value that is no secret costs more
+Every occurrence of a known value is replaced, in requests and in answers, so a value that is not a secret costs more
 than a line in a log: a replay would serve an agent other words than it heard. Two rules keep such values out.
 
 ``is_searchable`` holds for every value, wherever it comes from:
@@ -78,7 +78,7 @@ def looks_random(value: str) -> bool:
         return False
     if sum(len(part) for part in parts if _mixed(part)) >= 10:
         return True
-    # Twelve letters that change case in the middle again and again, or very many letters, are no word either.
+    # Twelve letters that change case in the middle again and again, or very many letters, are not a word either.
     return any(
         len(part) >= 12 and part.isalpha() and len(_WORDS.findall(part)) >= len(part) / 3 for part in parts
     ) or any(len(part) > 24 for part in parts)
