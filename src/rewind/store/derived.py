@@ -73,7 +73,7 @@ class DerivedDatabase:
                     why = str(error).splitlines()[0]
                     for leftover in (self._path, self._path.with_suffix(".duckdb.wal")):
                         leftover.unlink(missing_ok=True)
-        raise EnvironmentProblem(f"DuckDB cannot keep {self._path.name} in {self._home}: {why}")
+        raise EnvironmentProblem(f"DuckDB cannot write {self._path.name} in {self._home}: {why}")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -89,7 +89,7 @@ class DerivedDatabase:
                 os.close(fd)
         except OSError as error:
             raise EnvironmentProblem(
-                f"Cannot keep {self._path.name} in {self._home}: {reason(error)}."
+                f"Cannot write {self._path.name} in {self._home}: {reason(error)}."
             ) from error
         finally:
             os.umask(old)

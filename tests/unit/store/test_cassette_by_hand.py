@@ -176,8 +176,9 @@ def test_who_follows_the_description_reads_the_same(tape: Taped) -> None:
     by_hand = ByHand(data).bodies
     portable = read_cassette(data, file="x.rw")
     for step in portable.recording.steps:
-        assert step.response is not None
-        halves = {"request": step.request.body, "answer": step.response.body}
+        halves = {"request": step.request.body}
+        if step.response is not None:
+            halves["answer"] = step.response.body
         for half, blob in halves.items():
             if blob in portable.blobs:
                 assert by_hand[f"{half} {step.index}"] == portable.blobs[blob]

@@ -184,7 +184,7 @@ def test_at_any_doubt_it_is_built_again(tmp_path: Path, harm: str) -> None:
 def test_what_duckdb_cannot_do_is_said_in_a_sentence(tmp_path: Path) -> None:
     home = tmp_path / "why?"  # DuckDB takes what follows a question mark for options
     record(home, EXCHANGES)
-    with pytest.raises(EnvironmentProblem, match=r"DuckDB cannot keep catalog.duckdb in"):
+    with pytest.raises(EnvironmentProblem, match=r"DuckDB cannot write catalog.duckdb in"):
         Catalog(home).catch_up()
 
 

@@ -81,7 +81,7 @@ def bytes_of(body: BodyForm, limit: int) -> bytes:
                 _measured(body, limit)
                 data = "".join(_blocks_again(body)).encode()
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadCassette(f"A body cannot be put together again ({error}).") from error
+        raise BadCassette(f"A body cannot be written again ({error}).") from error
     _within(len(data), limit)
     return data
 
@@ -139,7 +139,7 @@ def _as_stream(form: Literal["events", "lines"], text: str, newline: str) -> Bod
         else:
             root.append(raw)
     if body is None or not pads or len(pads) * 3 < len(blocks):
-        raise OddJson("most of it is no JSON")
+        raise OddJson("most of it is not JSON")
     return replace(body, pads=tuple(pads)) if any(pads) else body
 
 
@@ -338,7 +338,7 @@ class BodyReader:
         fields = fields_of(fields, "A body")
         if "same_as" in fields:
             known = self._names.get(text(fields, "same_as"))
-            return known or bad("A body is said to be one that is not there.")
+            return known or bad("A body refers to a body that is not in the file.")
         size = count(small, "size", least=1, most=MOST_OF_A_BODY)
         self.left -= size
         if self.left < 0:

@@ -21,14 +21,14 @@ def bad(why: str) -> NoReturn:
 
 def fields_of(value: Any, what: str) -> Fields:
     if type(value) is not dict:
-        bad(f"{what} is no object.")
+        bad(f"{what} is not an object.")
     fields: Fields = value
     return fields
 
 
 def text(fields: Fields, name: str) -> str:
     value = fields.get(name)
-    return value if type(value) is str else bad(f"{name!r} is no text.")
+    return value if type(value) is str else bad(f"{name!r} is not a string.")
 
 
 def some_text(fields: Fields, name: str) -> str | None:
@@ -39,14 +39,14 @@ def some_text(fields: Fields, name: str) -> str | None:
 def texts(fields: Fields, name: str) -> tuple[str, ...]:
     value = fields.get(name, [])
     if type(value) is not list or not _are_texts(value):
-        bad(f"{name!r} is no list of texts.")
+        bad(f"{name!r} is not a list of strings.")
     return tuple(value)
 
 
 def named_texts(fields: Fields, name: str) -> dict[str, str]:
     value = fields.get(name, {})
     if type(value) is not dict or not _are_texts(value.values()):
-        bad(f"{name!r} is no object of texts.")
+        bad(f"{name!r} is not an object of strings.")
     return dict(value)
 
 
@@ -58,7 +58,7 @@ def flag(fields: Fields, name: str) -> bool:
 def count(fields: Fields, name: str, *, least: int = 0, most: int = _LARGEST) -> int:
     value = fields.get(name)
     if type(value) is not int or not least <= value <= most:
-        bad(f"{name!r} is no whole number from {least} to {most}.")
+        bad(f"{name!r} is not a whole number from {least} to {most}.")
     return value
 
 
@@ -69,21 +69,23 @@ def some_count(fields: Fields, name: str, *, least: int = 0) -> int | None:
 def counts(fields: Fields, name: str) -> list[int]:
     value = fields.get(name, [])
     return (
-        value if type(value) is list and _are_counts(value) else bad(f"{name!r} is no list of whole numbers.")
+        value
+        if type(value) is list and _are_counts(value)
+        else bad(f"{name!r} is not a list of whole numbers.")
     )
 
 
 def named_counts(fields: Fields, name: str) -> dict[str, int]:
     value = fields.get(name, {})
     if type(value) is not dict or not _are_counts(value.values()):
-        bad(f"{name!r} is no object of whole numbers.")
+        bad(f"{name!r} is not an object of whole numbers.")
     return dict(value)
 
 
 def number(fields: Fields, name: str) -> float:
     value = fields.get(name)
     if (type(value) is not float and type(value) is not int) or not isfinite(value):
-        bad(f"{name!r} is no number.")
+        bad(f"{name!r} is not a number.")
     return value if abs(value) <= _LONGEST_SPAN else bad(f"{name!r} is too large.")
 
 
@@ -94,13 +96,15 @@ def some_number(fields: Fields, name: str) -> float | None:
 def session_id(fields: Fields, name: str) -> str:
     value = fields.get(name)
     if type(value) is not str or not _ID.fullmatch(value):
-        bad(f"{name!r} is no session id: eight hexadecimal digits.")
+        bad(f"{name!r} is not a session id: eight hexadecimal digits.")
     return value
 
 
 def digest(fields: Fields, name: str) -> str:
     value = fields.get(name)
-    return value if type(value) is str and _DIGEST.fullmatch(value) else bad(f"{name!r} is no SHA-256.")
+    return (
+        value if type(value) is str and _DIGEST.fullmatch(value) else bad(f"{name!r} is not a SHA-256 hash.")
+    )
 
 
 def head_text(fields: Fields, name: str) -> str:

@@ -70,7 +70,7 @@ def style_in(fields: Any) -> JsonTextStyle:
         and _is_made_of(style.after, WHITESPACE, most=_MOST_AROUND)
     )
     if not sound:
-        raise BadCassette("A style is none that JSON can have.")
+        raise BadCassette("A style is not one that JSON can have.")
     return style
 
 
@@ -143,7 +143,7 @@ def value_of(text: str) -> Any:
 
 
 def _no_constant(name: str) -> None:
-    raise OddJson(f"{name} is no JSON")
+    raise OddJson(f"{name} is not JSON")
 
 
 DECODER = json.JSONDecoder(parse_constant=_no_constant)

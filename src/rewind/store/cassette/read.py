@@ -157,7 +157,7 @@ class _Reader:
             bad(f"The small print of {key!r} is missing.")
         fields, _ = record.fields(self._memory)
         if fields.get("small_print") != key:
-            bad(f"The small print of {key!r} is that of another.")
+            bad(f"The small print of {key!r} belongs to another.")
         self._small[key] = fields
         return fields
 

@@ -79,9 +79,9 @@ def session_in(record: Fields, small: Fields) -> SessionStart:
     origin = record.get("forked_from")
     lineage = lineage_in(origin)
     if origin is not None:
-        check.session_id(check.fields_of(origin, "A lineage"), "session")
+        check.session_id(check.fields_of(origin, "'forked_from'"), "session")
         if lineage is None:
-            check.bad("A lineage tells no step.")
+            check.bad("'forked_from' does not name a step.")
     replayed = record.get("replay_of")
     return SessionStart(
         id=SessionId(check.session_id(record, "session")),
@@ -101,7 +101,7 @@ def surroundings_record(surroundings: Surroundings) -> Fields:
 
 
 def surroundings_in(record: Fields) -> Surroundings:
-    fields = check.fields_of(record["surroundings"], "What the run stood on")
+    fields = check.fields_of(record["surroundings"], "'surroundings'")
     dirty = None if fields.get("dirty") is None else check.flag(fields, "dirty")
     return Surroundings(**_checked(fields, _SURROUNDINGS), dirty=dirty)
 
@@ -250,7 +250,7 @@ def _head_in(fields: Fields, small: Fields, size: int) -> ResponseHead | None:
 def _chunks(times: Fields) -> tuple[Chunk, ...]:
     waits, sizes = check.counts(times, "waits"), check.counts(times, "sizes")
     if len(waits) != len(sizes) or min(sizes, default=0) < 0:
-        check.bad("The pieces of an answer do not fit their times.")
+        check.bad("The chunks of an answer do not fit their times.")
     return tuple(map(Chunk, accumulate(waits), sizes))
 
 
@@ -289,10 +289,10 @@ def headers_in(shown: Any, size: int) -> Headers:
     headers: list[tuple[str, str]] = []
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            check.bad("A header is no pair.")
+            check.bad("A header is not a pair.")
         name, value = pair
         if type(name) is not str or type(value) is not str:
-            check.bad("A header is no pair of texts.")
+            check.bad("A header is not a pair of strings.")
         value = str(size) if value == _SIZE else value.removeprefix("@")
         if not (check.can_be_sent(name) and check.can_be_sent(value)):
             check.bad("A header cannot be sent.")

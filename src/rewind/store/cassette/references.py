@@ -337,7 +337,7 @@ class References:
     def _spliced_elements(self, span: dict[str, Any], depth: int) -> list[Any]:
         target = self._target(span[_SAME])
         if type(target) is not list:
-            bad("A reference to elements names something that has none.")
+            bad("A reference to elements does not name a list.")
         start, count = _bounds(span, len(target))
         self._spliced += count
         if self._spliced > MOST_SPLICED:
@@ -349,7 +349,7 @@ class References:
 
     def _joined(self, parts: Any) -> str:
         if type(parts) is not list:
-            bad("The lines of a text are no list.")
+            bad("The lines of a text are not a list.")
         whole = "".join([part if type(part) is str else self._span(part) for part in parts])
         if any(type(part) is not str for part in parts):
             self._memory.join(getsizeof(whole))
@@ -360,7 +360,7 @@ class References:
             return self._span_of_lines(part)
         if type(part) is dict and part.keys() == {_SAME, _CHARACTERS}:
             return self._span_of_characters(part)
-        return bad("A line of a text is no text.")
+        return bad("A line of a text is not a string.")
 
     def _span_of_lines(self, span: dict[str, Any]) -> str:
         target = self._text(span)
@@ -384,11 +384,13 @@ class References:
 
     def _text(self, span: dict[str, Any]) -> str:
         target = self._target(span[_SAME])
-        return target if type(target) is str else bad("A reference to a part of a text names something else.")
+        return target if type(target) is str else bad("A reference to a part of a text does not name a text.")
 
     def _target(self, address: Any) -> Any:
         """What stands at that address in an earlier body."""
-        name, _, path = (address if type(address) is str else bad("A reference is no text.")).partition(" /")
+        name, _, path = (address if type(address) is str else bad("A reference is not a string.")).partition(
+            " /"
+        )
         try:
             value = self._roots[name]
             for token in path.split("/") if _ else ():

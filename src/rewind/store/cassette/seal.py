@@ -242,7 +242,7 @@ class RawRecord:
             memory.check(text_weight(piece, memory.left))
             text = str(piece, "utf-8")
         except UnicodeDecodeError as error:
-            raise BadCassette(f"A record of it is no JSON ({error}).") from error
+            raise BadCassette(f"One of its records is not JSON ({error}).") from error
         # The text is there as well as the values, and its characters for a second time.
         weight = json_weight(text, memory.left - self.length * 2)
         memory.check(weight + self.length * 2)
@@ -252,7 +252,7 @@ class RawRecord:
 def _records(data: bytes, start: int, most: int) -> Iterator[RawRecord]:
     """A record begins where a line begins with a bracket; its other lines are set in, or close it."""
     if start < len(data) and not (data.startswith(b"{", start) and data.endswith(b"\n")):
-        bad("What follows its first line are no records.")
+        bad("Its first line is not followed by records.")
     while start < len(data):
         if (most := most - 1) < 0:
             bad("It holds far more records than it has steps.")
@@ -267,7 +267,7 @@ def _parsed(text: str) -> Fields:
     except RecursionError:
         raise BadCassette("It is nested too deep.") from None
     except ValueError as error:
-        raise BadCassette(f"A record of it is no JSON ({error}).") from error
+        raise BadCassette(f"One of its records is not JSON ({error}).") from error
     if type(fields) is not dict:
-        bad("A record of it is no object.")
+        bad("A record of it is not an object.")
     return fields

@@ -88,7 +88,7 @@ def literal(value: Any) -> str:
         return _WORDS[value]
     if type(value) is int or type(value) is float:
         return repr(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def filled(numbers: Iterable[str], inner: str) -> Iterator[str]:
