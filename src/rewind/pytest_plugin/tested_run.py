@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
+import pytest
+
 from rewind.errors import EnvironmentProblem
 from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
@@ -56,7 +58,7 @@ class TestedRun:
         self._state = state
         self._cassette = cassette
         self._update = CassetteUpdate(state, written, cassette)
-        self._variables = Variables()
+        self._environment = pytest.MonkeyPatch()
         self._tape: Portable | None = None
         self._run: InProcessRun | None = None
         self._put_back: Callable[[], None] = lambda: None
@@ -74,7 +76,8 @@ class TestedRun:
             # Keys that no replay needs, and the addresses that it was recorded with, as far as a file may name them.
             keys = dict.fromkeys(remembered_key_variables(answers.session), DUMMY_KEY)
             live = action is CassetteAction.EXTEND
-            self._variables.set_missing({**keys, **remembered_endpoints(answers.session, live=live)})
+            lent = {**keys, **remembered_endpoints(answers.session, live=live)}
+            self._set({name: value for name, value in lent.items() if name not in os.environ})
         self._put_back = our_patches().on_top()
         try:
             run.start()
@@ -82,8 +85,12 @@ class TestedRun:
             self._restore_process()
             raise
         run.make_default()
-        self._variables.set(child_variables(run.rules))
+        self._set(child_variables(run.rules))
         self._run = run
+
+    def _set(self, variables: Mapping[str, str]) -> None:
+        for name, value in variables.items():
+            self._environment.setenv(name, value)
 
     def _options(self, answers: Portable | None) -> InProcessOptions:
         state, options, settings = self._state, self._cassette.options, settings_at(self._state.root)
@@ -186,9 +193,9 @@ class TestedRun:
         kept = quoted(os.path.relpath(file, self._state.start_folder))
         if self._tape is None:
             return f"this run is kept: rewind inspect {kept}"
-        good = quoted(os.path.relpath(self._cassette.path, self._state.start_folder))
         from rewind.reading.divergence import divergence_text  # lazily: most tests do not fail
 
+        good = quoted(os.path.relpath(self._cassette.path, self._state.start_folder))
         why = divergence_text(RecordedRun.on(self._tape), run)
         return "\n".join(filter(None, (why, f"rewind bisect {good} {kept}")))
 
@@ -202,7 +209,7 @@ class TestedRun:
 
     def _restore_process(self) -> None:
         self._put_back()
-        self._variables.restore()
+        self._environment.undo()
 
     def settle(self, usage: CassetteUsage) -> CassetteUsage:
         """Raises RewindError where a cassette could not be written."""
@@ -290,30 +297,7 @@ def miss_text(note: MissNote) -> str:
     return safe("\n\n".join(filter(None, (note.miss.facts, note.miss.ignore_advice))))
 
 
-# ── the environment of a test, and of the processes that it starts ───────────────────────────────────────────
-
-
-class Variables:
-    """Puts variables into this process's environment, and takes them back."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, str | None] = {}
-
-    def set(self, variables: Mapping[str, str]) -> None:
-        for name, value in variables.items():
-            self._before.setdefault(name, os.environ.get(name))
-            os.environ[name] = value
-
-    def set_missing(self, variables: Mapping[str, str]) -> None:
-        self.set({name: value for name, value in variables.items() if name not in os.environ})
-
-    def restore(self) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        self._before.clear()
+# ── the environment of the processes that a test starts ──────────────────────────────────────────────────────
 
 
 def child_variables(rules: ConnectionRules) -> dict[str, str]:

@@ -42,10 +42,8 @@ class CassetteUsage:
     remarks: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """As it goes through a report: lists, numbers, texts."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
-        }
+        """As it goes through a report."""
+        return asdict(self)
 
 
 def usage_from(plain: Mapping[str, Any]) -> CassetteUsage:

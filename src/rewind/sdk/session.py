@@ -8,7 +8,6 @@ from rewind.sdk.modes import check_arguments, usage_error
 TYPE_CHECKING = False  # typing's own would have to be imported, and a program that carries this pays for it
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
     from typing import Any, Literal, TypeVar, overload
 
     from rewind.sdk.modes import Mode, OnMiss, PathLike
@@ -33,28 +32,24 @@ class SessionMaker:
         return made
 
     def __enter__(self) -> Run:
-        running = self._fresh()
-        running.begin()
-        self._entered = running, running.bind()
-        return running.run
+        session_run = self._new_run()
+        session_run.begin()
+        self._entered = session_run, session_run.bind()
+        return session_run.run
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._leave().end(error)
 
     async def __aenter__(self) -> Run:
-        running = self._fresh()
-        await running.begin_async()
-        self._entered = running, running.bind()
-        return running.run
+        session_run = self._new_run()
+        await session_run.begin_async()
+        self._entered = session_run, session_run.bind()
+        return session_run.run
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self._leave().end_async(error)
 
-    def _fresh(self) -> SessionRun:
+    def _new_run(self) -> SessionRun:
         if self._entered is not None:
             raise usage_error(
                 "This session is already open: one object, one `with` at a time.",
@@ -64,10 +59,10 @@ class SessionMaker:
 
     def _leave(self) -> SessionRun:
         assert self._entered is not None, "left after it was entered"
-        running, token = self._entered
+        session_run, token = self._entered
         self._entered = None
-        running.unbind(token)
-        return running
+        session_run.unbind(token)
+        return session_run
 
 
 def _session_run(asked: Mapping[str, Any]) -> SessionRun:

@@ -98,10 +98,10 @@ class SessionRun:
 
     async def begin_async(self) -> None:
         try:
-            await _aside(self.begin)
+            await _off_the_loop(self.begin)
         except BaseException as error:
             if self._engine is not None:  # it had begun when its caller was cancelled
-                await _aside(partial(self._finish, error))
+                await _off_the_loop(partial(self._finish, error))
             raise
 
     def bind(self) -> object:
@@ -116,10 +116,10 @@ class SessionRun:
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self, error: BaseException | None) -> None:
-        self._tell(self._finish(error), error)
+        self._raise_misses(self._finish(error), error)
 
     async def end_async(self, error: BaseException | None) -> None:
-        self._tell(await _aside(lambda: self._finish(error)), error)
+        self._raise_misses(await _off_the_loop(lambda: self._finish(error)), error)
 
     def _finish(self, error: BaseException | None) -> "InProcessResult | None":
         engine = self._engine
@@ -159,7 +159,7 @@ class SessionRun:
                 raise
             _note(error, problem.message)
 
-    def _tell(self, result: "InProcessResult | None", error: BaseException | None) -> None:
+    def _raise_misses(self, result: "InProcessResult | None", error: BaseException | None) -> None:
         """What a replay could not answer is said in any case; where the body failed by itself, as a note to that."""
         if result is None or self._asked["on_miss"] != "raise" or not (result.misses or result.blocked):
             return
@@ -223,7 +223,7 @@ def exit_code_of(error: BaseException | None) -> int:
             return 1
 
 
-async def _aside(work: Callable[[], T]) -> T:
+async def _off_the_loop(work: Callable[[], T]) -> T:
     """Not on the event loop, where there is one: others run on it, and their calls must not wait for ours.
 
     A caller who is cancelled meanwhile hears of it when the work is done: half a session helps nobody.
