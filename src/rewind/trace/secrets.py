@@ -34,8 +34,8 @@ class OwnSecrets(NamedTuple):
     """Each way of writing a credential of this process; the longest first, as one value may be a part of another."""
 
     forms: tuple[bytes, ...] = ()
-    probes: tuple[bytes, ...] = ()
-    """A piece of each form: nearly every line is cleared by looking for these, which takes a third of the time."""
+    probes: tuple[str, ...] = ()
+    """A piece of each form, byte by byte: nearly every line is cleared by looking for these, in a third of the time."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "OwnSecrets":
@@ -46,12 +46,13 @@ class OwnSecrets(NamedTuple):
             for form in _forms(value)
         }
         forms = tuple(sorted(written, key=len, reverse=True))
-        return cls(forms, tuple(dict.fromkeys(map(_probe, forms))))
+        return cls(forms, tuple(dict.fromkeys(_probe(form).decode("latin-1") for form in forms)))
 
     def removed(self, data: bytes) -> bytes:
         """The same bytes with a placeholder as long as each secret in its place."""
+        text = data.decode("latin-1")  # Python looks for a text three times as fast as for bytes
         for probe in self.probes:
-            if probe in data:
+            if probe in text:
                 break
         else:
             return data
