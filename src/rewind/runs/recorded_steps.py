@@ -10,6 +10,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.step import Step
 from rewind.playback.tape import Tape
 from rewind.store.journal.reader import SessionReader
+from rewind.store.journal.writer import Stream
 
 WARM_BYTES = 16 * 1024 * 1024
 """How many bytes of answers are read before anybody asks for them."""
@@ -40,6 +41,10 @@ class RecordedSteps:
             chunks=response.chunks,
             trailers=response.trailers,
         )
+
+    def output(self, name: Stream) -> bytes | None:
+        """What passed through a standard stream of the agent; ``None`` where that was not recorded."""
+        return self._reader.output(name)
 
     def tape(self, *, unanswered_from: int | None = None) -> Tape:
         """All of them, to be played once; see ``Tape``."""

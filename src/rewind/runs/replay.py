@@ -12,17 +12,16 @@ from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
-from rewind.model.session import Session, SessionStart
+from rewind.model.session import Session
 from rewind.model.step import Step, StepKind
 from rewind.playback.policies import Replay
-from rewind.playback.tape import Tape
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.removal import PatternedRedactor, compiled
 from rewind.redaction.secrets import Secrets
 from rewind.runs.child import check_command
-from rewind.runs.harness import AgentCommand, SessionRecording, behind_gateway, host_rules
+from rewind.runs.harness import AgentCommand, AgentRun, SessionRecording, behind_gateway, host_rules
 from rewind.runs.junction import Junction
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import (
@@ -36,7 +35,7 @@ from rewind.runs.rerun import (
     trusted_start,
 )
 from rewind.runs.stepped_replay import SteppedReplay, Stepping, Stopped, Unattended, check_step
-from rewind.runs.tally import MissNote
+from rewind.runs.tally import MissNote, Tally
 from rewind.store.journal.writer import Stream
 from rewind.store.library import Library
 from rewind.store.replays import note_replay
@@ -112,137 +111,149 @@ class ReplayResult:
 
 def replay(options: ReplayOptions) -> ReplayResult:
     """Run the command again; only the tape answers, unless the user asked for more."""
-    session, start, online = options.session, options.session.start, options.on_miss == "live"
+    session, start = options.session, options.session.start
     command = command_to_run(session, options.command, f"replay {session.ref}")
-    environ = {**_remembered(session, live=online), **os.environ}
+    environ = {**_remembered(session, live=options.on_miss == "live"), **os.environ}
     cwd = None if options.command else recorded_folder(start, f"replay {start.id}")
     check_command(command, environ, cwd)
-    redactor: Redactor = PatternedRedactor(Secrets.from_environment(os.environ), compiled(options.redact))
-    redactor.secrets.add(DUMMY_KEY)
-    dialer = _dialer(options) if online or options.live_hosts else None
-    printed: list[bytes] = []
+    dialer = _dialer(options)
     with Library(options.home).open(session) as reader:
         steps = RecordedSteps(reader, options.ignore)
         refuse_traces(steps.recording, "replay")
         if options.stepping is not None:
             check_step(steps.recording, options.stepping.step)
-        tape = steps.tape()
-        course = _course(options, tape)
-        stdin = course.input(reader.output("stdin"))
-        agent = AgentCommand(
-            command=command, environ=environ, cwd=cwd, stdin=stdin, own_group=course.own_group(stdin)
+        agent = AgentCommand(command=command, environ=environ, cwd=cwd, stdin=steps.output("stdin"))
+        return _ReplayRun(options, steps, dialer).through(agent)
+
+
+class _ReplayRun:
+    """One run of the agent, answered by its recording."""
+
+    def __init__(self, options: ReplayOptions, steps: RecordedSteps, dialer: Dialer | None) -> None:
+        self._options = options
+        self._steps = steps
+        self._dialer = dialer
+        self._online = options.on_miss == "live"
+        self._redactor: Redactor = PatternedRedactor(
+            Secrets.from_environment(os.environ), compiled(options.redact)
         )
+        self._redactor.secrets.add(DUMMY_KEY)
+        self._tape = steps.tape()
+        self._course = Unattended()
+        if options.stepping is not None:
+            self._course = SteppedReplay(
+                options.stepping, self._tape, clock=options.clock, pace=options.latency
+            )
+        self._printed: list[bytes] = []
 
-        def begin() -> SessionRecording | None:
-            if not online:
-                return None
-            again = replace(_start_again(options, command, redactor), replay_of=start.id)
-            return SessionRecording(options.home, again, redactor, options.clock, stdin=stdin)
-
-        def tee(name: Stream, data: bytes) -> None:
-            if name == "stdout" and course.stopped is None:
-                printed.append(data)
-
+    def through(self, agent: AgentCommand) -> ReplayResult:
+        options, course = self._options, self._course
+        stdin = course.input(agent.stdin)
+        agent = replace(agent, stdin=stdin, own_group=course.own_group(stdin))
         with (
             closing(listen(options.port)) as listener,
             behind_gateway(
                 agent,
-                start,
+                options.session.start,
                 options.home,
                 listener,
-                begin,
-                tee=tee,
-                offline=not online,
+                lambda: self._begin(agent) if self._online else None,
+                tee=self._tee,
+                offline=not self._online,
                 live_hosts=options.live_hosts,
             ) as run,
         ):
-            steps.warm_up(tape, listener)
-            junction = _junction(options, steps, tape, redactor, run.recording, course)
-            run.serve(junction, dialer)
+            self._steps.warm_up(self._tape, listener)
+            junction = self._junction(run.recording)
+            run.serve(junction, self._dialer)
             code = course.through(run.child)
-        recorded_output = reader.output("stdout")
-    tally = junction.tally
-    course.close()
-    for index in course.left_out:
-        tally.remark(f"step {index}", "was not asked")
-    if run.recording is not None:
-        run.recording.end(code, tally)
-    note_replay(
-        options.home,
-        ts=options.clock.now(),
-        session=start.id,
-        steps=(step.index for step in tally.served),
-    )
-    output, difference = _compare(recorded_output, b"".join(printed), redactor, whole=course.stopped is None)
-    return ReplayResult(
-        session_id=start.id,
-        played=tape.count_played,
-        total=len(tape),
-        drifted=tally.drifted,
-        live=tally.live,
-        misses=tuple(tally.misses),
-        network_calls=(dialer.connects if dialer is not None else 0) + len(run.bypasses),
-        output=output,
-        output_difference=difference,
-        exit_code=code,
-        recorded_exit_code=session.end.exit_code if session.end is not None else None,
-        remarks=tally.remarks,
-        kept_as=run.recording.start.id if run.recording is not None else None,
-        served=tuple(tally.served),
-        stopped=course.stopped,
-        unasked=course.unasked,
-    )
+        course.close()
+        for index in course.left_out:
+            junction.remark(f"step {index}", "was not asked")
+        if run.recording is not None:
+            run.recording.end(code, junction.tally)
+        return self._result(run, junction.tally, code)
+
+    def _begin(self, agent: AgentCommand) -> SessionRecording:
+        """With ``--on-miss live`` the run becomes a session of its own."""
+        options = self._options
+        start = rerun_start(
+            trusted_start(options.session),
+            agent.command,
+            self._redactor,
+            clock=options.clock,
+            here=options.command is not None,
+            ignore=options.ignore,
+        )
+        start = replace(start, replay_of=options.session.start.id)
+        return SessionRecording(options.home, start, self._redactor, options.clock, stdin=agent.stdin)
+
+    def _tee(self, name: Stream, data: bytes) -> None:
+        if name == "stdout" and self._course.stopped is None:
+            self._printed.append(data)
+
+    def _junction(self, recording: SessionRecording | None) -> Junction:
+        options = self._options
+        return Junction(
+            policy=Replay(
+                self._tape,
+                self._steps.call,
+                session=options.session.ref,
+                allow_drift=options.allow_drift,
+                on_miss_live=self._online,
+            ),
+            rules=host_rules(options.session.start),
+            redactor=self._redactor,
+            clock=options.clock,
+            online=self._online,
+            writer_thread=None if recording is None else recording.writer_thread,
+            answer_of=self._steps.answer,
+            recall=self._steps.call,
+            held_requests=self._course.held_requests,
+            live_hosts=HostRules(options.live_hosts),
+            pace=options.latency,
+            ignore=options.ignore,
+        )
+
+    def _result(self, run: AgentRun, tally: Tally, code: int) -> ReplayResult:
+        options, course, session = self._options, self._course, self._options.session
+        note_replay(
+            options.home,
+            ts=options.clock.now(),
+            session=session.start.id,
+            steps=(step.index for step in tally.served),
+        )
+        output, difference = _compare(
+            self._steps.output("stdout"),
+            b"".join(self._printed),
+            self._redactor,
+            whole=course.stopped is None,
+        )
+        connects = self._dialer.connects if self._dialer is not None else 0
+        return ReplayResult(
+            session_id=session.start.id,
+            played=self._tape.count_played,
+            total=len(self._tape),
+            drifted=tally.drifted,
+            live=tally.live,
+            misses=tuple(tally.misses),
+            network_calls=connects + len(run.bypasses),
+            output=output,
+            output_difference=difference,
+            exit_code=code,
+            recorded_exit_code=session.end.exit_code if session.end is not None else None,
+            remarks=tally.remarks,
+            kept_as=run.recording.start.id if run.recording is not None else None,
+            served=tuple(tally.served),
+            stopped=course.stopped,
+            unasked=course.unasked,
+        )
 
 
-def _course(options: ReplayOptions, tape: Tape) -> Unattended:
-    if options.stepping is None:
-        return Unattended()
-    return SteppedReplay(options.stepping, tape, clock=options.clock, pace=options.latency)
-
-
-def _start_again(options: ReplayOptions, command: tuple[str, ...], redactor: Redactor) -> SessionStart:
-    return rerun_start(
-        trusted_start(options.session),
-        command,
-        redactor,
-        clock=options.clock,
-        here=options.command is not None,
-        ignore=options.ignore,
-    )
-
-
-def _junction(
-    options: ReplayOptions,
-    steps: RecordedSteps,
-    tape: Tape,
-    redactor: Redactor,
-    recording: SessionRecording | None,
-    course: Unattended,
-) -> Junction:
-    online = options.on_miss == "live"
-    return Junction(
-        policy=Replay(
-            tape,
-            steps.call,
-            session=options.session.ref,
-            allow_drift=options.allow_drift,
-            on_miss_live=online,
-        ),
-        rules=host_rules(options.session.start),
-        redactor=redactor,
-        clock=options.clock,
-        online=online,
-        writer_thread=None if recording is None else recording.writer_thread,
-        answer_of=steps.answer,
-        recall=steps.call,
-        held_requests=course.held_requests,
-        live_hosts=HostRules(options.live_hosts),
-        pace=options.latency,
-        ignore=options.ignore,
-    )
-
-
-def _dialer(options: ReplayOptions) -> Dialer:
+def _dialer(options: ReplayOptions) -> Dialer | None:
+    """``None``: the run stays offline."""
+    if options.on_miss != "live" and not options.live_hosts:
+        return None
     options.upstream.check(os.environ)
     return Dialer(options.upstream, os.environ)
 

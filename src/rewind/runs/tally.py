@@ -2,10 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rewind.match.miss import Miss
 from rewind.model.step import Reading, Step
 from rewind.providers.entry_points import problems
+
+if TYPE_CHECKING:  # no recording needs it before its agent starts
+    from rewind.match.miss import Miss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +17,7 @@ class MissNote:
 
     reason: str
     """One sentence."""
-    miss: Miss | None = None
+    miss: "Miss | None" = None
     """What the recording has instead, where the request was looked for in one."""
     detail: str = ""
     """More than the reason, where nothing was looked for."""

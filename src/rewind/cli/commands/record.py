@@ -86,10 +86,12 @@ def command(
     )
     # The agent has ended: its start was not delayed by how we will speak about it.
     from rewind.cli.screens.record import show_recorded
-    from rewind.reading.sessions import cost_of_session
 
-    priced = result.session_id and result.llm_calls and not quiet
-    spent = cost_of_session(settings.home, result.session_id, app.prices) if priced else None
+    spent = None
+    if result.session_id and result.llm_calls and not quiet:
+        from rewind.reading.sessions import cost_of_session
+
+        spent = cost_of_session(settings.home, result.session_id, app.prices)
     show_recorded(result, spent, quiet=quiet)
     return result.exit_code
 

@@ -58,7 +58,7 @@ def fork(options: ForkOptions) -> ForkResult:
         plan = planned(options, steps)
         if options.budget is not None:
             options.budget.check_models(plan.models())
-        return _ForkRun(options, plan, steps, environ).through(command, cwd, reader.output("stdin"))
+        return _ForkRun(options, plan, steps, environ).through(command, cwd)
 
 
 class _ForkRun:
@@ -96,8 +96,8 @@ class _ForkRun:
         self._asked: list[Step] = []
         """The steps of the new session that asked the world, and those that were put in."""
 
-    def through(self, command: tuple[str, ...], cwd: str | None, stdin: bytes | None) -> ForkResult:
-        options = self._options
+    def through(self, command: tuple[str, ...], cwd: str | None) -> ForkResult:
+        options, stdin = self._options, self._steps.output("stdin")
         if stdin is None and options.quiet:
             stdin = b""
         for sentence in self._warnings():
