@@ -9,7 +9,7 @@ from pathlib import Path
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.many import GroupFinding, compare_groups
+from rewind.compare.groups import GroupFinding, compare_groups
 from rewind.compare.remedy import remedies
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
 from rewind.edit.edits import Edit

@@ -8,7 +8,7 @@ from rewind.compare.cause import Cause
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.divergence import Finding
-from rewind.compare.many import GroupFinding, MoveColumn, SharedCause
+from rewind.compare.groups import GroupFinding, MoveColumn, SharedCause
 from rewind.compare.phrases import cause_place, cause_title, move_result, ruled_out_text, slug
 from rewind.compare.proof import Hunk
 from rewind.compare.run import ComparedRun, Move

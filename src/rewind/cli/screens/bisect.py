@@ -9,7 +9,7 @@ from rewind.cli.screens.layout import Line, display_width, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
-from rewind.compare.many import GroupFinding, MoveColumn
+from rewind.compare.groups import GroupFinding, MoveColumn
 from rewind.compare.phrases import NO_STEP, MoveResult, move_result, ruled_out_text, step_label
 from rewind.model.surroundings import Surroundings
 from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection

@@ -1,7 +1,7 @@
 """What all bad runs share, and no good run has."""
 
 from rewind.compare.cause import CauseKind
-from rewind.compare.many import GroupFinding, compare_groups
+from rewind.compare.groups import GroupFinding, compare_groups
 from unit.compare.chats import Chat, Tape
 
 KIND, HARSH = "Be kind.", "Be harsh."
