@@ -18,11 +18,9 @@ from rewind.compare.delta import (
     Difference,
     NamedPlace,
     answer_differences,
-    model_differences,
-    parameter_differences,
-    system_differences,
     text_differences,
     tool_differences,
+    value_differences,
 )
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import values
@@ -122,49 +120,40 @@ class Comparison:
         yield from self._in_answers(a, b)
 
     def _in_requests(self, a: Move, b: Move, old: Sketch, new: Sketch) -> Iterator[Difference]:
-        yield from model_differences(a.model_asked, b.model_asked)
+        if a.model_asked != b.model_asked:
+            yield _changed(Aspect.MODEL, NamedPlace.MODEL, a.model_asked, b.model_asked)
         if _other_snapshot(a, b):
-            yield Difference(
-                aspect=Aspect.SNAPSHOT,
-                place=NamedPlace.SNAPSHOT,
-                before=a.model_answered,
-                after=b.model_answered,
-            )
+            yield _changed(Aspect.SNAPSHOT, NamedPlace.SNAPSHOT, a.model_answered, b.model_answered)
         if old.system != new.system:
-            yield from self._once(
-                ("system", old.system, new.system), lambda: system_differences(*self._asked(a, b))
-            )
+            yield from self._once(("system", old.system, new.system), lambda: self._prompts(a, b))
         if old.tools != new.tools:
-            yield from self._once(
-                ("tools", old.tools, new.tools),
-                lambda: tool_differences(*(asked.tools for asked in self._asked(a, b))),
-            )
+            key = ("tools", old.tools, new.tools)
+            yield from self._once(key, lambda: tool_differences(*(one.tools for one in self._asked(a, b))))
         if old.settings != new.settings:
-            yield from self._once(
-                ("settings", old.settings, new.settings),
-                lambda: parameter_differences(*self._settings(a, b)),
-            )
+            key = ("settings", old.settings, new.settings)
+            yield from self._once(key, lambda: value_differences(Aspect.PARAMETERS, *self._settings(a, b)))
         if old.turn != new.turn:
-            yield from self._once(
-                ("turn", a.index, b.index), lambda: turn_differences(*self._asked(a, b), *self._held(a, b))
-            )
+            key = ("turn", f"{a.index}", f"{b.index}")
+            yield from self._once(key, lambda: turn_differences(*self._asked(a, b), *self._held(a, b)))
         if self._history_differs(a, b) and not self._inherits(a, b):
             yield from self._once(("history", a.index, b.index), lambda: self._own_history(a, b))
+
+    def _prompts(self, a: Move, b: Move) -> Iterator[Difference]:
+        old, new = (parts_text(asked.system) for asked in self._asked(a, b))
+        yield from text_differences(Aspect.SYSTEM, NamedPlace.SYSTEM, old, new)
 
     def _in_plain_requests(self, a: Move, b: Move) -> Iterator[Difference]:
         """For a request that is not a call to a model: the address, and the body."""
         before, after = (move.step.request.head.target for move in (a, b))
         if before != after:
-            yield Difference(aspect=Aspect.INPUT, place=NamedPlace.REQUEST, before=before, after=after)
+            yield _changed(Aspect.INPUT, NamedPlace.REQUEST, before, after)
         bodies = self.a.bodies(a.step)[0], self.b.bodies(b.step)[0]
         old, new = (body.decode("utf-8", "backslashreplace") for body in bodies)
         yield from text_differences(Aspect.INPUT, NamedPlace.REQUEST_BODY, old, new)
 
     def _in_answers(self, a: Move, b: Move) -> Iterator[Difference]:
         if a.failed != b.failed or (a.failed and status_of(a) != status_of(b)):
-            yield Difference(
-                aspect=Aspect.STATUS, place=NamedPlace.STATUS, before=status_of(a), after=status_of(b)
-            )
+            yield _changed(Aspect.STATUS, NamedPlace.STATUS, status_of(a), status_of(b))
         if a.said != b.said:
             yield from self._once(("answer", a.index, b.index), lambda: self._answers(a, b))
 
@@ -237,6 +226,10 @@ class Comparison:
     @cached_property
     def _b_moves(self) -> dict[int, Move]:
         return {move.index: move for move in self.b.moves}
+
+
+def _changed(aspect: Aspect, place: NamedPlace, before: str | None, after: str | None) -> Difference:
+    return Difference(aspect=aspect, place=place, before=before, after=after)
 
 
 def _heard(run: ComparedRun, move: Move) -> str:

@@ -6,7 +6,7 @@ different is one thing, a result that was sent whole and later cut short is anot
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
@@ -17,7 +17,7 @@ from rewind.conversation.context import ContextPlace, Fate, parts_text, tool_tex
 from rewind.conversation.message_digest import written
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import written as written_path
-from rewind.model.message import Answered, Asked, Part, Thinking, ToolDefinition, ToolUse
+from rewind.model.message import Answered, Part, Thinking, ToolDefinition, ToolUse
 
 
 class Aspect(StrEnum):
@@ -148,17 +148,6 @@ class Difference:
     """Set where nothing but ids and times differ."""
 
 
-def model_differences(old: str | None, new: str | None) -> Iterator[Difference]:
-    if old != new:
-        yield Difference(aspect=Aspect.MODEL, place=NamedPlace.MODEL, before=old, after=new)
-
-
-def system_differences(old: Asked, new: Asked) -> Iterator[Difference]:
-    yield from text_differences(
-        Aspect.SYSTEM, NamedPlace.SYSTEM, parts_text(old.system), parts_text(new.system)
-    )
-
-
 def answer_differences(old: Answered | None, new: Answered | None) -> Iterator[Difference]:
     """How two answers differ; ids and thinking do not count."""
     if old is None or new is None:
@@ -191,10 +180,6 @@ def tool_differences(old: Sequence[ToolDefinition], new: Sequence[ToolDefinition
         yield from text_differences(Aspect.TOOLS, described, one.description, other.description)
         for path, before_it, after_it in _fields(one.schema, other.schema):
             yield field_difference(Aspect.TOOLS, ToolPlace(name, ("schema", *path)), before_it, after_it)
-
-
-def parameter_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    yield from value_differences(Aspect.PARAMETERS, dict(old), dict(new))
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────
