@@ -1,5 +1,6 @@
 """The conversation of a recorded session up to a step, as the message list of an API."""
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rewind.model.step import Step
 from rewind.providers.catalogue import FALLBACK, SHAPES, identify
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.session import open_session, read_outline
+from rewind.settings import read_settings
 from rewind.store.journal.reader import SessionReader
 
 APIS = SHAPES
@@ -48,6 +50,23 @@ class Messages(list[dict[str, Any]]):
         """What could not be written for this API."""
         self.step = conversation.step
         self.thread = conversation.thread
+
+
+def messages(
+    ref: str,
+    upto: int | None = None,
+    as_: str | None = None,
+    home: str | os.PathLike[str] | None = None,
+    *,
+    thread: int | None = None,
+) -> Messages:
+    """The conversation of a session up to a step, as the message list of an API: what was asked, and the answer.
+
+    ``as_`` is ``openai``, ``responses``, ``anthropic`` or ``gemini`` (default: the API of the step). The system
+    prompt is the first message for the first two, and the list's ``system`` for the others. Raises RewindError.
+    """
+    settings = read_settings({"home": None if home is None else os.fspath(home)})
+    return Messages(conversation(settings.home, ref, upto=upto, thread=thread, api=as_))
 
 
 def conversation(

@@ -1,7 +1,7 @@
 """``rewind.replay`` of a trace: the message list of its first lines, ready for a fresh call."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewind.errors import UsageError
 from rewind.formats.trace.api import RequestSettings
@@ -10,6 +10,9 @@ from rewind.formats.trace.conversation import TraceConversation
 from rewind.formats.trace.lines import LIMITS, TraceLimits, read_run
 from rewind.formats.trace.reconstruct import reconstruct
 from rewind.store.trace_files import open_trace
+
+if TYPE_CHECKING:
+    from rewind.reading.messages import Messages
 
 
 class Replayed(list[dict[str, Any]]):
@@ -25,6 +28,25 @@ class Replayed(list[dict[str, Any]]):
     """What could not be read, or told in this API, or is not in the trace."""
     entries: int
     """How many lines it is made of."""
+
+
+def replay(
+    path: str | os.PathLike[str], n: int | None = None, as_: str | None = None, *, run: str | None = None
+) -> "Replayed | Messages":
+    """The message list of the first ``n`` entries of a trace (default: all), ready for a fresh call.
+
+    ``n`` counts lines, as ``head -n`` does. ``as_`` is ``openai``, ``responses``, ``anthropic`` or ``gemini`` (default:
+    the API that the trace speaks). Of several runs in the file, ``run`` names one (default: the last). A session
+    or a cassette is read as ``messages`` reads it, and ``n`` is then a step. Raises RewindError.
+    """
+    name = os.fsdecode(path)
+    is_file = os.path.isfile(name)  # noqa: PTH113  pathlib is not needed for this
+    is_session = not is_file and os.sep not in name and not name.endswith(".jsonl")
+    if is_session or name.endswith((".rw", ".rw.zst")):
+        from rewind.reading.messages import messages  # lazily: a trace needs no store
+
+        return messages(name, upto=n, as_=as_)
+    return replay_trace(name, n, run, as_)
 
 
 def replay_trace(
