@@ -67,12 +67,12 @@ def message(one: Message) -> dict[str, Any]:
 
 
 def tool(one: ToolDefinition) -> dict[str, Any]:
-    return members(one, "name", "description", "hosted") | {"schema": plain_json(one.schema)}
+    return members(one, "name", "description") | {"schema": plain_json(one.schema), "hosted": one.hosted}
 
 
 def usage(one: Usage) -> dict[str, Any]:
-    fields = members(one, "input", "output", "cache_read", "cache_write", "reasoning", "tier")
-    return fields | {"more": dict(one.more)}
+    counts = members(one, "input", "output", "cache_read", "cache_write", "reasoning")
+    return counts | {"more": dict(one.more), "tier": one.tier}
 
 
 def asked(one: Asked) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _TOTALS = (
         "reasoning",
         "peak_context",
     ),
-    *("threads", "cut", "errors", "retries", "replayed", "unpriced"),
+    *("threads", "cut", "errors", "retries", "replayed"),
 )
 
 
@@ -67,7 +67,7 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "imported": start.imported,
     }
     if totals is not None:
-        view |= members(totals, *_TOTALS) | {"cost_usd": totals.cost}
+        view |= members(totals, *_TOTALS) | {"cost_usd": totals.cost, "unpriced": totals.unpriced}
     return view
 
 
@@ -75,9 +75,12 @@ def lineage(one: Lineage | None) -> dict[str, Any] | None:
     """Where a fork comes from; ``None`` for a session that is none."""
     if one is None:
         return None
-    return members(one, "session", "step", "by_hand", "sample", "probe") | {
+    return {
+        **members(one, "session", "step"),
         "edits": list(one.edits),
+        "by_hand": one.by_hand,
         "earlier": [list(earlier.edits) for earlier in one.earlier],
+        **members(one, "sample", "probe"),
     }
 
 

@@ -47,8 +47,13 @@ def search(found: "SearchReport") -> dict[str, Any]:
     return {
         "schema": "rewind/search@1",
         "hits": [
-            members(hit, "session", "step", "kind", "snippet", "folder")
-            | {"started": moment(hit.ts), "marks": [list(mark) for mark in hit.marks]}
+            {
+                **members(hit, "session", "step", "kind"),
+                "started": moment(hit.ts),
+                "snippet": hit.snippet,
+                "marks": [list(mark) for mark in hit.marks],
+                "folder": hit.folder,
+            }
             for hit in found.hits
         ],
         "more": found.more,

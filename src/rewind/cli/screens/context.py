@@ -1,6 +1,8 @@
 """What the model read at a step, for people: every message with its size, and what became of it since before."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.conversation.context import ContextChange, ContextEntry, Fate
@@ -92,7 +94,7 @@ def _print_change(terminal: Terminal, change: ContextChange, *, full: bool) -> N
         was, now = (
             (change.before.text, change.entry.text)
             if full
-            else parting(change.before.text, change.entry.text)
+            else _around_change(change.before.text, change.entry.text)
         )
         _print_text(terminal, was, full=full, style="red", mark="- ")
         _print_text(terminal, now, full=full, style="green", mark="+ ")
@@ -100,8 +102,8 @@ def _print_change(terminal: Terminal, change: ContextChange, *, full: bool) -> N
         _print_text(terminal, change.entry.text, full=full)
 
 
-def parting(was: str, now: str, around: int = 80) -> tuple[str, str]:
-    """Both texts from shortly before they part to shortly after they meet again."""
+def _around_change(was: str, now: str, around: int = 80) -> tuple[str, str]:
+    """Both texts from shortly before their first difference to shortly after their last one."""
     most = min(len(was), len(now))
     start = next((at for at in range(most) if was[at] != now[at]), most)
     end = next((at for at in range(most - start) if was[-1 - at] != now[-1 - at]), most - start)
@@ -121,19 +123,13 @@ def _print_text(terminal: Terminal, text: str, *, full: bool, style: str = "", m
 
 def _folded(changes: Iterable[ContextChange]) -> Iterator[ContextChange | int]:
     """The changes, and in place of each run of unchanged entries how many they are."""
-    same = 0
-    for change in changes:
-        if change.fate is Fate.SAME:
-            same += 1
-            continue
+    for same, run in groupby(changes, key=lambda change: change.fate is Fate.SAME):
         if same:
-            yield same
-            same = 0
-        yield change
-    if same:
-        yield same
+            yield sum(1 for _ in run)
+        else:
+            yield from run
 
 
 def _summary(changes: Sequence[ContextChange]) -> str:
-    counts = {fate: sum(change.fate is fate for change in changes) for fate in Fate}
-    return ", ".join(f"{count} {fate.value}" for fate, count in counts.items() if count) or "nothing was read"
+    counts = Counter(change.fate for change in changes)
+    return ", ".join(f"{counts[fate]} {fate.value}" for fate in Fate if counts[fate]) or "nothing was read"

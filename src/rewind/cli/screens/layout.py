@@ -10,24 +10,24 @@ from rewind.safe import safe, safe_line
 
 GAP = "  "
 LONGEST = 1000
-"""Cells of a cell: no screen is wider, and what agents write may be endless."""
+"""Characters that one cell may have: no screen is wider, and what agents write may be endless."""
 
-Cell = str | Span | tuple[Span, ...]
 WIDEST = 120
 """Columns beyond which a line of text is hard to read, however wide the screen is."""
 LEAST = 20
 _WORD = re.compile(r"\s+|\S+")
 
+Cell = str | Span | tuple[Span, ...]
 Line = tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How one column is set."""
+    """A column of a table."""
 
     title: str
     right: bool = False
-    """Numbers stand right."""
+    """For numbers: aligned to the right."""
     flexible: bool = False
     """Whether it gives way, down to ``least``, when the line is too long."""
     least: int = 12
