@@ -49,8 +49,8 @@ def check_flows(data: bytes, most_values: int = MOST_VALUES) -> None:
     A value is its length, a colon, so many bytes, and a sign for its kind; lists and tables hold values.
     """
     at = 0
-    while found := _LENGTH.match(data, at):
-        end = found.end() + int(found[1]) + 1
+    while length := _LENGTH.match(data, at):
+        end = length.end() + int(length[1]) + 1
         # Every value has a colon. Where they are few, there is nothing to look at closely.
         if data.count(b":", at, end) > most_values and _has_more_values(data, at, end, most_values):
             raise BadCassette(f"One of its flows holds more than {most_values:,} values.")
@@ -59,10 +59,10 @@ def check_flows(data: bytes, most_values: int = MOST_VALUES) -> None:
 
 def _has_more_values(data: bytes, at: int, end: int, most: int) -> bool:
     values = 0
-    while values <= most and at < end and (found := _LENGTH.match(data, at)):
+    while values <= most and at < end and (length := _LENGTH.match(data, at)):
         values += 1
-        kind = found.end() + int(found[1])
-        at = found.end() if data[kind : kind + 1] in (b"]", b"}") else kind + 1
+        kind = length.end() + int(length[1])
+        at = length.end() if data[kind : kind + 1] in (b"]", b"}") else kind + 1
         while data[at : at + 1] in (b"]", b"}"):  # what ends here
             at += 1
     return values > most

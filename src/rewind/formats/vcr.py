@@ -162,10 +162,10 @@ def _body(half: dict[Any, Any], remarks: Remarks) -> bytes:
             return _bytes(body.get("string"))
         case dict():
             return _given(body, half, remarks)
-        case list() if not all(isinstance(one, str | bytes) for one in body):
+        case list() if not all(isinstance(piece, str | bytes) for piece in body):
             return _given(body, half, remarks)
         case list():
-            return b"".join(_bytes(one) for one in body)  # it was sent in pieces
+            return b"".join(map(_bytes, body))  # it was sent in pieces
         case _:
             return _bytes(body)
 
@@ -316,8 +316,8 @@ def _loader(yaml: Any) -> Any:
         for first, resolvers in loader.yaml_implicit_resolvers.items()
     }
     for tag in _TEXT_TAGS:
-        loader.add_constructor(tag, lambda one, node: one.construct_scalar(node))
-    loader.add_constructor(_LIST_TAG, lambda one, node: one.construct_sequence(node, deep=True))
+        loader.add_constructor(tag, lambda loader, node: loader.construct_scalar(node))
+    loader.add_constructor(_LIST_TAG, lambda loader, node: loader.construct_sequence(node, deep=True))
     loader.add_constructor(_FILE_TAG, _held_by_a_file)
     return loader
 

@@ -35,11 +35,11 @@ def plain(value: Any, level: int = 0, above: tuple[int, ...] = ()) -> Any:
 def _taken_apart(value: Any, level: int, above: tuple[int, ...]) -> Any:
     match value:
         case dict():
-            return {_key(name): plain(one, level, above) for name, one in value.items()}
+            return {_key(name): plain(inner, level, above) for name, inner in value.items()}
         case list() | tuple() if not hasattr(value, "_asdict"):
-            return [plain(one, level, above) for one in value]
+            return [plain(inner, level, above) for inner in value]
         case set() | frozenset():
-            return _in_order([plain(one, level, above) for one in value])
+            return _in_order([plain(inner, level, above) for inner in value])
         case bytes() | bytearray() | memoryview():
             return _text_of(bytes(value))
         case type() | BaseException():
@@ -77,7 +77,7 @@ def _key(name: Any) -> str:
 
 def _in_order(values: list[Any]) -> list[Any]:
     """Sets have no order; in a trace they have the same one every time."""
-    return sorted(values, key=lambda one: (type(one).__name__, repr(one)))
+    return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
 
 
 def _text_of(data: bytes) -> str:
