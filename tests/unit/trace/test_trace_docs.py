@@ -11,7 +11,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from rewind.cli.main import run
-from unit.trace.traced import chat_asks, chat_says
+from unit.formats.trace.traced import chat_asks, chat_says
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "traces.md"
 

@@ -9,7 +9,7 @@ import pytest
 import rewind
 from rewind import RewindError, Trace
 from rewind.errors import BadCassette, SessionNotFound, UsageError
-from unit.trace.traced import (
+from unit.formats.trace.traced import (
     ADVICE,
     ARGUMENTS,
     ASKS,

@@ -22,8 +22,8 @@ from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
 from rewind.reading.trace_messages import replay_trace
 from rewind.store.trace_files import open_trace
-from unit.trace.test_trace_session import ROWS
-from unit.trace.traced import ASKS, IDS, MODELS, SAYS, read_trace_file
+from unit.formats.trace.test_trace_session import ROWS
+from unit.formats.trace.traced import ASKS, IDS, MODELS, SAYS, read_trace_file
 
 Row = tuple[str, dict[str, Any]]
 

@@ -20,7 +20,7 @@ from rewind.store.imported_sessions import import_session
 from rewind.store.journal.records import request_fields, response_fields
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace
-from unit.trace.traced import (
+from unit.formats.trace.traced import (
     ADVICE,
     ARGUMENTS,
     MODELS,
