@@ -11,7 +11,7 @@ import zstandard
 
 from rewind.errors import BadCassette
 from rewind.store.cassette.bodies import BodyForm, bytes_of, form_of
-from rewind.store.cassette.json_style import (
+from rewind.store.cassette.json_text import (
     PLAIN,
     JsonTextStyle,
     size_written,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rewind.errors import BadCassette
+from rewind.store.cassette.json_text import WIDTH, lines_of, pieces_of, visible
 from rewind.store.cassette.references import Addressed, Layout, References
 from rewind.store.cassette.seal import MemoryBudget
-from rewind.store.cassette.text import WIDTH, lines_of, pieces_of, visible
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, steps_in, taped
 

@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
-from rewind.store.cassette import json_style
+from rewind.store.cassette import json_text
 from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
-from rewind.store.cassette.json_style import PLAIN, WHITESPACE, JsonTextStyle, OddJson
+from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
 from rewind.store.cassette.seal import UnsealedCassette
-from rewind.store.cassette.text import lines_of, pieces_of
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
@@ -76,7 +75,7 @@ def bytes_of(body: BodyForm, limit: int) -> bytes:
                 data = "".join(body.root).encode()
             case "json":
                 _measured(body, limit)
-                data = json_style.written(body.root, body.style).encode()
+                data = json_text.written(body.root, body.style).encode()
             case "events" | "lines":
                 _measured(body, limit)
                 data = "".join(_blocks_again(body)).encode()
@@ -98,13 +97,13 @@ def _measured(body: BodyForm, limit: int) -> None:
         framing += len(body.root) * len(body.event)
     _within(framing, limit)
     if limit > _UNMEASURED or body.style.indent is not None:
-        _within(json_style.size_written(body.root, body.style, limit * 2), limit * 2)
+        _within(json_text.size_written(body.root, body.style, limit * 2), limit * 2)
 
 
 def _as_json(text: str) -> BodyForm:
     try:
-        value = json_style.value_of(text)
-        return BodyForm(form="json", root=value, style=json_style.style_of(text, value))
+        value = json_text.value_of(text)
+        return BodyForm(form="json", root=value, style=json_text.style_of(text, value))
     except OddJson:
         return _as_stream("lines", text, "\n")
 
@@ -128,7 +127,7 @@ def _as_stream(form: Literal["events", "lines"], text: str, newline: str) -> Bod
         block = _block(raw, form, newline)
         if block is not None and body is None:
             try:
-                style = json_style.style_of(block.data, block.value, text)
+                style = json_text.style_of(block.data, block.value, text)
             except OddJson:
                 block = None
             else:
@@ -155,7 +154,7 @@ def _block(raw: str, form: Form, newline: str) -> _Block | None:
         return None
     data = lines[0][len(before) :]
     try:
-        value = json_style.value_of(data)
+        value = json_text.value_of(data)
     except OddJson:
         return None
     core = data[:-1].rstrip(" ") + data[-1]
@@ -171,7 +170,7 @@ def _naming(block: _Block) -> str | None:
 
 def _framed(body: BodyForm, value: Any, pad: int) -> str:
     """An event or a line of that value."""
-    data, newline, name = json_style.written(value, body.style), body.newline, body.event
+    data, newline, name = json_text.written(value, body.style), body.newline, body.event
     if pad:
         data = data[:-1] + " " * pad + data[-1]
     if body.form == "lines":
@@ -200,7 +199,7 @@ def form_fields(body: BodyForm) -> Fields:
     fields: Fields = {} if body.event is None else {"event": body.event}
     if body.newline != "\n":
         fields["newline"] = body.newline
-    if style := json_style.style_fields(body.style):
+    if style := json_text.style_fields(body.style):
         fields["style"] = style
     return fields
 
@@ -222,7 +221,7 @@ def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
     )
     if not sound:
         bad("A body is not what its form says.")
-    style = json_style.style_in(fields["style"]) if "style" in fields else PLAIN
+    style = json_text.style_in(fields["style"]) if "style" in fields else PLAIN
     return BodyForm(form=form, root=root, style=style, event=event, newline=newline, pads=tuple(pads))
 
 

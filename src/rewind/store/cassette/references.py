@@ -22,8 +22,7 @@ from sys import getsizeof
 from typing import Any
 
 from rewind.store.cassette.fields import bad
-from rewind.store.cassette.seal import MemoryBudget
-from rewind.store.cassette.text import (
+from rewind.store.cassette.json_text import (
     MOST_LINES,
     WIDTH,
     filled,
@@ -33,6 +32,7 @@ from rewind.store.cassette.text import (
     pieces_of,
     visible,
 )
+from rewind.store.cassette.seal import MemoryBudget
 
 DEEPEST = 120  # a body of the greatest depth, and the record around it
 MOST_SPLICED = 16_000_000  # elements that references may add to lists, in all

@@ -12,7 +12,7 @@ from typing import Any
 
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
-from rewind.store.cassette.json_style import DECODER
+from rewind.store.cassette.json_text import DECODER
 from rewind.wire.json_weight import json_weight, text_weight
 
 FORMAT = 1

@@ -99,7 +99,7 @@ def first_seen(
 ) -> FirstSeen | None:
     """Which session first had the value; ``None`` if none is known to have had it.
 
-    ``old`` is the value that was there before, of the same part. Sessions that began after ``until`` are not looked
+    ``old`` is the value that was there before, of the same field. Sessions that began after ``until`` are not looked
     at. ``among`` says which sessions count, for values that are not one agent's own, such as the name of a model.
     """
     sessions = home / "sessions"
@@ -119,7 +119,7 @@ def first_seen(
         hit, cannot_tell = wanted.first(data, folder) if open_question else (None, False)
         was, _ = former.first(data, folder) if former is not None else (None, False)
         if (hit or was or cannot_tell) and _counts(data, folder, among):
-            first = min(filter(None, (first, hit)), key=lambda one: one.ts, default=None)
+            first = min(filter(None, (first, hit)), key=lambda hit: hit.ts, default=None)
             unread += cannot_tell
             formers += [was] if was is not None else []
     on_progress(len(folders), len(folders))
@@ -151,36 +151,29 @@ class _Search:
     def first(self, data: bytes, folder: str) -> tuple[_Hit | None, bool]:
         """The first call that has it; and if none has, whether one may have had it all the same."""
         damaged = False
-        for line in self._lines(data):
-            try:
-                hit = self._hit(data, folder, line)
-            except BadLine:
-                damaged = True
-            else:
-                if hit is not None:
-                    return hit, False
+        for hit in self._hits(data, folder):
+            if hit is not None:
+                return hit, False
+            damaged = True
         without = self._sketched and _SKETCHED not in data and _LLM_CALL in data
         return None, damaged or without
 
     def last(self, data: bytes, folder: str, before: float) -> _Hit | None:
         """The last call before that moment that has it."""
-        needle = self._needle
-        pattern = re.compile(re.escape(needle)) if isinstance(needle, bytes) else needle
-        for at in reversed([found.start() for found in pattern.finditer(data)]):
-            line = _line_at(data, at)
-            with suppress(BadLine):
-                hit = self._hit(data, folder, line) if data.startswith(self._kinds, line.start) else None
-                if hit is not None and hit.ts < before:
-                    return hit
-        return None
+        hits = [hit for hit in self._hits(data, folder) if hit is not None and hit.ts < before]
+        return hits[-1] if hits else None
 
-    def _lines(self, data: bytes) -> Iterator[slice]:
-        """Those of the right kind in which the needle stands, wherever in the line that is."""
+    def _hits(self, data: bytes, folder: str) -> Iterator[_Hit | None]:
+        """Of the lines of the right kind in which the needle stands; ``None`` for a damaged one."""
         at = _find(self._needle, data, 0)
         while at >= 0:
             line = _line_at(data, at)
             if data.startswith(self._kinds, line.start):
-                yield line
+                try:
+                    if (hit := self._hit(data, folder, line)) is not None:
+                        yield hit
+                except BadLine:
+                    yield None
             at = _find(self._needle, data, line.stop)
 
     def _hit(self, data: bytes, folder: str, line: slice) -> _Hit | None:
@@ -262,8 +255,8 @@ def _use(sessions: Path, hit: _Hit) -> FieldUse | None:
     found = peek(sessions / hit.folder)
     if found is None:
         return None
-    told = _surroundings(_journal(sessions, hit.folder))
-    return FieldUse(session=found[0], step=hit.step, ts=hit.ts, surroundings=told)
+    surroundings = _surroundings(_journal(sessions, hit.folder))
+    return FieldUse(session=found[0], step=hit.step, ts=hit.ts, surroundings=surroundings)
 
 
 def _last_use(sessions: Path, hits: list[_Hit], former: _Search, before: float) -> FieldUse | None:
