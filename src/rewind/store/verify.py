@@ -25,11 +25,11 @@ class Damage:
 def verify_session(folder: Path) -> tuple[Damage, ...]:
     """Empty when all is well. A killed recorder's unfinished last write is no damage."""
     journal, session = load_journal(folder)
-    found = [
+    damage = [
         Damage(session=session.id, where=where, what=what)
         for where, what in _problems(folder, journal, session)
     ]
-    return tuple(found)
+    return tuple(damage)
 
 
 def _problems(folder: Path, journal: Journal, session: Session) -> Iterator[tuple[str, str]]:
@@ -59,12 +59,12 @@ def _pack_problems(pack: PackReader, journal: Journal, session: Session) -> Iter
         yield "pack", f"it should have {journal.pack_size} bytes, of which {size} make whole frames"
     for where, blob, length in _named_blobs(journal):
         try:
-            found = sum(map(len, pack.blocks(blob)))
+            read = sum(map(len, pack.blocks(blob)))
         except DamagedStore as error:
             yield where, error.message
         else:
-            if length is not None and found != length:
-                yield where, f"it has {found} bytes, not {length}"
+            if length is not None and read != length:
+                yield where, f"it has {read} bytes, not {length}"
     if session.status in (Status.INTERRUPTED, Status.ENDED):
         yield from _unnamed(index, journal)
 

@@ -378,8 +378,8 @@ def sizes_in(small: Any) -> int:
     """How much a body comes to when it is written out, as far as its small print tells."""
     if type(small) is not dict:
         return 0
-    told = (small.get("size"), small.get("unfolded"))
-    return sum(size for size in told if type(size) is int and 0 < size <= MOST_OF_A_BODY)
+    sizes = (small.get("size"), small.get("unfolded"))
+    return sum(size for size in sizes if type(size) is int and 0 < size <= MOST_OF_A_BODY)
 
 
 def _base64_in(small: Fields) -> bytes:

@@ -112,25 +112,24 @@ def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> js
     )
 
 
-def size_written(value: Any, style: JsonTextStyle, limit: int) -> int:
+def size_written(root: Any, style: JsonTextStyle, limit: int) -> int:
     """About how many bytes its text has: never twice as many. Found without making it; given up beyond the limit."""
-    size, waiting = len(style.before) + len(style.after), [(value, 1)]
+    size, waiting = len(style.before) + len(style.after), [(root, 1)]
     while waiting:
         if size > limit:
             return size
-        one, depth = waiting.pop()
-        match one:
+        value, depth = waiting.pop()
+        match value:
             case str():
-                size += len(_quoted(one, style.ascii)) + 5 * sum(map(one.count, style.escapes))
+                size += len(_quoted(value, style.ascii)) + 5 * sum(map(value.count, style.escapes))
             case dict() | list():
                 set_in = 0 if style.indent is None else 1 + style.indent * depth
                 between = len(style.comma) + set_in
-                size += 2 + len(one) * between
-                if isinstance(one, dict):
-                    size += sum(len(_quoted(key, style.ascii)) + len(style.colon) for key in one)
-                waiting.extend(
-                    (inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)
-                )
+                size += 2 + len(value) * between
+                if isinstance(value, dict):
+                    size += sum(len(_quoted(key, style.ascii)) + len(style.colon) for key in value)
+                inside = value.values() if isinstance(value, dict) else value
+                waiting.extend((inner, depth + 1) for inner in inside)
             case _:
                 size += 1
     return size

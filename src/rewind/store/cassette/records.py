@@ -125,8 +125,8 @@ def end_in(fields: Fields, small: Fields, streams: dict[str, BlobId | None]) -> 
 
 def step_record(request: StepRequest) -> Fields:
     """What was asked, but for the request itself."""
-    seen = _without_empty({"model": request.model, "thread": request.thread, "note": request.note})
-    return {"step": request.index, "kind": request.kind.value, "provider": request.provider, **seen}
+    rest = _without_empty({"model": request.model, "thread": request.thread, "note": request.note})
+    return {"step": request.index, "kind": request.kind.value, "provider": request.provider, **rest}
 
 
 def request_record(request: StepRequest) -> Fields:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
-from rewind.model.usage import Usage
 from rewind.pricing.spending import Pricing, cost_of_call
 from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Row, as_sql_path, json_rows
@@ -143,7 +142,7 @@ def _brought_in(db: Any, batches: Iterator[_Batch]) -> Iterator[list[Row]]:
 def _insert(db: Any, batch: _Batch) -> list[Row]:
     """Names in these queries are ours, not recorded ones."""
     session = ", ".join(f'"{name}"' for name in SESSION)
-    told = ", ".join(f'any_value("{name}") AS "{name}"' for name in _TOLD)
+    either = ", ".join(f'any_value("{name}") AS "{name}"' for name in _IN_EITHER_LINE)
     arrived = json_rows(batch.sessions, SESSION | _RUN, lenient=True)
     for statement in (
         f"CREATE OR REPLACE TEMP TABLE arrived AS SELECT * FROM {arrived}",  # noqa: S608
@@ -152,7 +151,7 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
         f"""
         CREATE OR REPLACE TEMP TABLE paired AS
         SELECT *, {_OUTCOME} AS outcome FROM (
-        SELECT run, step, {told},
+        SELECT run, step, {either},
             any_value(ts) FILTER (kind = 'request' AND abs(ts) < 1e12) AS ts,
             any_value(model) FILTER (kind = 'request') AS asked,
             any_value(model) FILTER (kind <> 'request') AS answered,
@@ -215,7 +214,7 @@ _OUTCOME = outcome_sql()
 _FAILED = tuple(outcome.value for outcome in StepOutcome if outcome.failed)
 _RUN = {"run": "VARCHAR"}
 """By what the lines of a session are known; see :class:`Copier`."""
-_TOLD = (
+_IN_EITHER_LINE = (
     "type", "provider", "host", "target", "thread", "key", "status", "error", "tokens_in", "tokens_out",
     "cache_read", "cache_write", "reasoning", "tier", "usage",
 )  # fmt: skip
@@ -244,14 +243,14 @@ def _calls(db: Any, chosen: str, values: list[object]) -> list[Row]:
 def _set_costs(db: Any, costs: Path, fingerprint: str) -> None:
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COSTS.items())
     db.execute(
-        "UPDATE steps SET cost = told.cost FROM "  # noqa: S608
-        f"read_csv('{as_sql_path(costs)}', header = false, auto_detect = false, columns = {{{columns}}}) AS told "
-        "WHERE steps.nr = told.nr AND steps.step = told.step"
+        "UPDATE steps SET cost = priced.cost FROM "  # noqa: S608
+        f"read_csv('{as_sql_path(costs)}', header = false, auto_detect = false, columns = {{{columns}}}) AS priced "
+        "WHERE steps.nr = priced.nr AND steps.step = priced.step"
     )
     db.execute("UPDATE sessions SET prices = $1 WHERE prices IS DISTINCT FROM $1", [fingerprint])
 
 
-class _Refilled:
+class _RefilledUsage:
     """A usage that is filled anew for each call: to make so many values would take as long as to price them."""
 
     __slots__ = ("cache_read", "cache_write", "input", "more", "output", "reasoning", "tier")
@@ -259,23 +258,13 @@ class _Refilled:
 
 def _cost_lines(prices: Pricing, groups: Iterable[Row]) -> Iterator[bytes]:
     """``nr,step,cost`` for each call that has a price: by the model that answered, or else by the one asked for."""
-    told: Any = _Refilled()
-    usage: Usage = told
-    for host, target, provider, asked, model, told.tier, *columns in groups:
-        lines = []
+    usage: Any = _RefilledUsage()
+    for host, target, provider, asked, model, usage.tier, *columns in groups:
         models = (model,) if asked is None else (model, asked)
-        for (
-            nr,
-            step,
-            ts,
-            told.input,
-            told.output,
-            told.cache_read,
-            told.cache_write,
-            told.reasoning,
-            more,
-        ) in zip(*columns, strict=True):
-            told.more = _counts(more) if more else {}
+        lines = []
+        for nr, step, ts, *counts, more in zip(*columns, strict=True):
+            usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning = counts
+            usage.more = _counts(more) if more else {}
             cost = cost_of_call(
                 prices, models, host=host, target=target, provider=provider, usage=usage, ts=ts
             )

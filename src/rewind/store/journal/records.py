@@ -64,12 +64,12 @@ def lineage_in(fields: Any) -> Lineage | None:
         by_hand=bool(fields.get("by_hand")),
         earlier=tuple(
             Edited(
-                key=MatchKey(str(one.get("key") or "")),
-                edits=_texts(one.get("edits")),
-                by_hand=bool(one.get("by_hand")),
+                key=MatchKey(str(edited.get("key") or "")),
+                edits=_texts(edited.get("edits")),
+                by_hand=bool(edited.get("by_hand")),
             )
-            for one in _list(fields.get("earlier"))
-            if isinstance(one, dict)
+            for edited in _list(fields.get("earlier"))
+            if isinstance(edited, dict)
         ),
         sample=sample if isinstance(sample, int) else None,
         probe=bool(fields.get("probe")),
@@ -162,8 +162,8 @@ def _usage_fields(usage: Usage) -> Fields:
         "tier": usage.tier,
         "usage": usage.more,
     }
-    told = {name: value for name, value in optional.items() if value}
-    return {"tokens_in": usage.input, "tokens_out": usage.output, **told}
+    given = {name: value for name, value in optional.items() if value}
+    return {"tokens_in": usage.input, "tokens_out": usage.output, **given}
 
 
 def usage_in(fields: Fields) -> Usage:
@@ -243,16 +243,16 @@ def decode_times(data: bytes) -> tuple[Chunk, ...]:
     return tuple(chunks)
 
 
-def surroundings_fields(found: Surroundings, ts: float) -> Fields:
-    return {"kind": "surroundings", "ts": ts, **asdict(found)}
+def surroundings_fields(surroundings: Surroundings, ts: float) -> Fields:
+    return {"kind": "surroundings", "ts": ts, **asdict(surroundings)}
 
 
 def surroundings_in(fields: Fields) -> Surroundings:
     """What a ``surroundings`` line says, each value of the right type or left out."""
-    told = {name: fields.get(name) for name in ("commit", "branch", "changes")}
+    texts = {name: fields.get(name) for name in ("commit", "branch", "changes")}
     dirty, locks = fields.get("dirty"), fields.get("locks")
     return Surroundings(
-        **{name: value for name, value in told.items() if isinstance(value, str)},
+        **{name: value for name, value in texts.items() if isinstance(value, str)},
         dirty=dirty if isinstance(dirty, bool) else None,
         locks={
             name: value
@@ -291,7 +291,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(one for one in _list(value) if isinstance(one, str))
+    return tuple(text for text in _list(value) if isinstance(text, str))
 
 
 def _headers(pairs: Any) -> Headers:
@@ -331,27 +331,27 @@ def read_journal(data: bytes) -> Journal:
     """Read what can be read, and name what cannot."""
     journal = Journal()
     *lines, tail = data.split(b"\n")
-    seen: set[int] = set()
+    numbers: set[int] = set()
     bad = 0
     for number, line in enumerate((*lines, tail), 1):
         is_tail = number > len(lines)
         if is_tail and not line:
             break
         try:
-            found = [unseal(line)]
+            sound = [unseal(line)]
         except BadLine as why:
-            found = welded(line)
-            if is_tail and journal.end is None and not found and is_torn(line):
+            sound = welded(line)
+            if is_tail and journal.end is None and not sound and is_torn(line):
                 break
             bad += 1
             journal.damage.append(f"journal line {number}: {why}")
-        for fields in found:
-            seen.add(fields.get("n", -1))
+        for fields in sound:
+            numbers.add(fields.get("n", -1))
             try:
                 journal.take(fields)
             except (KeyError, TypeError, ValueError) as error:
                 journal.damage.append(f"journal line {number}: it cannot be understood ({error!r})")
-    missing = max(seen, default=-1) + 1 - len(seen - {-1})
+    missing = max(numbers, default=-1) + 1 - len(numbers - {-1})
     if missing > bad:
         journal.damage.append(f"journal: {missing - bad} line(s) are gone without a trace")
     return journal

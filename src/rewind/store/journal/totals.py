@@ -56,22 +56,21 @@ class Totals:
 _COUNTS = tuple(
     field.name for field in fields(Totals) if field.default == 0 and field.name not in _NOT_WRITTEN
 )
-_TOLD = tuple(
+_SUMS = tuple(
     field.name for field in fields(Totals) if field.default is None and field.name not in _NOT_WRITTEN
 )
 
 
 def totals_fields(totals: Totals) -> dict[str, int | None]:
     """As they stand in the ``end`` line."""
-    return {name: getattr(totals, name) for name in (*_COUNTS, *_TOLD)}
+    return {name: getattr(totals, name) for name in (*_COUNTS, *_SUMS)}
 
 
 def totals_from_fields(fields: dict[str, Any]) -> Totals:
     """Back from the ``end`` line."""
     counts = {name: whole(fields.get(name)) or 0 for name in _COUNTS}
-    told = {name: whole(fields.get(name)) for name in _TOLD}
-    known: dict[str, Any] = counts | told
-    return Totals(**known)
+    sums: dict[str, Any] = {name: whole(fields.get(name)) for name in _SUMS}
+    return Totals(**counts, **sums)
 
 
 class RequestFacts(NamedTuple):

@@ -140,11 +140,11 @@ class SessionWriter:
             except OSError as error:
                 self._fail(f"{stream} could not be written: {reason(error)}")
 
-    def surroundings(self, found: Surroundings) -> None:
+    def surroundings(self, surroundings: Surroundings) -> None:
         """Keep what the run stands on."""
         if self.broken is None:
             try:
-                self._write(records.surroundings_fields(found, self._clock.now()))
+                self._write(records.surroundings_fields(surroundings, self._clock.now()))
             except OSError as error:
                 self._fail(f"what the run stands on could not be written: {reason(error)}")
 

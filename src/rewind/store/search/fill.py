@@ -208,7 +208,7 @@ def _grown(db: Any, home: Path) -> list[_Grown]:
 
 
 def _has_died(folder: Path, was: _Known) -> bool:
-    """Whether its recorder lived when it was read and does no more: what had come of answers can be read now."""
+    """True if the recorder was alive at the last read and has exited since: it leaves parts of answers behind."""
     found = peek(folder) if was.running else None
     return found is not None and found[0].status is not Status.RUNNING
 
