@@ -32,10 +32,11 @@ from rewind.errors import ReplayMiss
 from rewind.gateway.client import RunContext
 from rewind.gateway.dial import Dialer
 from rewind.gateway.upstream import Pool
+from rewind.inprocess.guard import Guard
 from rewind.inprocess.options import InProcessOptions, InProcessResult, Reach, reach_of
-from rewind.inprocess.presence import CallerBase, Guard, Offline
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect import install as redirect
+from rewind.inprocess.redirect.callers import Caller, Offline
 from rewind.inprocess.redirect.open_connections import UnseenConnections
 from rewind.inprocess.shared_gateway import SharedGateway, shared_gateway
 from rewind.inprocess.tool_calls import PlayedTool, ToolCallPolicy, ToolCalls, ToolUnderWay, within_tools
@@ -87,7 +88,7 @@ class _Begun:
     """Of an offline run."""
 
 
-class InProcessRun(CallerBase):
+class InProcessRun(Caller):
     """One run of this process, from ``start`` to ``finish``."""
 
     def __init__(self, options: InProcessOptions) -> None:

@@ -79,7 +79,7 @@ class ToolUnderWay:
 _REASONS = {200: "OK", 500: "Internal Server Error"}
 
 
-class ToolCallPolicy:
+class ToolCallPolicy(Policy):
     """Policy around a policy: what the agent's own code does need not be on tape, or is always done anew."""
 
     def __init__(self, policy: Policy, tape: Tape, *, live_tools: bool) -> None:

@@ -63,11 +63,11 @@ class Policy(Protocol):
 
     def early(self, head: RequestHead) -> Forward | None:
         """``Forward`` when the answer does not depend on the body, so that uploads can stream."""
-        ...
+        return None
 
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
         """The answer to a request that was recorded byte for byte, without understanding it."""
-        ...
+        return None
 
     def decide(self, call: Call) -> Decision:
         """Called once per call, in order of arrival."""

@@ -12,11 +12,12 @@ from typing import Protocol
 
 from rewind.match.call import Call
 from rewind.match.miss import Miss
-from rewind.match.nearest import RecordedCall, explain_miss, nearest_call
-from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.match.nearest import RecordedCall, nearest_call
+from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.step import Step
-from rewind.playback.decision import Decision, Forward, Put, Refuse, Serve, StopRun
+from rewind.playback.decision import Decision, Forward, Policy, Put, Refuse, Serve, StopRun
+from rewind.playback.policies import RecordedCalls
 from rewind.playback.tape import Tape
 
 
@@ -47,7 +48,7 @@ class Alterations(Protocol):
     def answer(self, request: HttpRequest) -> HttpResponse: ...
 
 
-class ForkAt:
+class ForkAt(Policy):
     """Plays the steps before ``at``, and lets the rest go live.
 
     The tape holds all steps of the recording; ``recall`` gives one of them as a call, to explain a miss.
@@ -73,9 +74,8 @@ class ForkAt:
         self.missed: list[Call] = []
         """What came before the step and was not recorded, refused or not."""
         self._tape = tape
-        self._recall = recall
+        self._calls = RecordedCalls(tape, recall, session, fork_at=at)
         self._alterations = alterations
-        self._session = session
         self._at = at
         self._on_miss_live = on_miss_live
         self.allow_drift = allow_drift
@@ -84,17 +84,10 @@ class ForkAt:
         self._under_way: set[int] = set()
         """Of the askings."""
         self._answered = False
-        self._recalled: dict[int, Call] = {}
 
     @property
     def was_asked(self) -> bool:
         return bool(self.askings)
-
-    def early(self, head: RequestHead) -> Forward | None:
-        return None
-
-    def at_a_glance(self, request: HttpRequest) -> Serve | None:
-        return None
 
     def ended(self, index: int, *, good: bool) -> None:
         """A step of the new session has its answer, such as it is."""
@@ -140,8 +133,8 @@ class ForkAt:
 
     def _drift(self, call: Call) -> Step | None:
         """The step whose place the call has: of those left the nearest, in a conversation as long as this one."""
-        left = {step.index: self._recorded(step) for step in self._tape.unplayed()}
-        nearest = explain_miss(call, list(left.values()), session=self._session).servable
+        left = {step.index: self._calls.recorded(step) for step in self._tape.unplayed()}
+        nearest = self._calls.explain(call, list(left.values())).servable
         if nearest is None or _length(left[nearest].call) != _length(call):
             return None
         if nearest <= self._at:
@@ -149,8 +142,7 @@ class ForkAt:
         return self._tape.take_step(nearest)
 
     def _refuse(self, call: Call) -> Refuse:
-        recorded = [self._recorded(step) for step in self._tape.steps()]
-        miss = explain_miss(call, recorded, session=self._session, fork_at=self._at)
+        miss = self._calls.explain(call, [self._calls.recorded(step) for step in self._tape.steps()])
         return Refuse(reason=miss.reason, miss=miss)
 
     def unasked(self) -> tuple[int, ...]:
@@ -159,21 +151,13 @@ class ForkAt:
 
     def nearest_miss(self, step: Step) -> Miss | None:
         """How the missed call that comes closest to that step differs from it; ``None`` where none was missed."""
-        wanted = self._call_of(step)
+        wanted = self._calls.call(step)
         pool = [RecordedCall(index=at, call=call, played=False) for at, call in enumerate(self.missed)]
         nearest = nearest_call(wanted, pool)
         if nearest is None:
             return None
         only = [RecordedCall(index=step.index, call=wanted, played=False)]
-        return explain_miss(nearest.call, only, session=self._session, fork_at=self._at)
-
-    def _recorded(self, step: Step) -> RecordedCall:
-        return RecordedCall(index=step.index, call=self._call_of(step), played=self._tape.played(step.index))
-
-    def _call_of(self, step: Step) -> Call:
-        if step.index not in self._recalled:
-            self._recalled[step.index] = self._recall(step)
-        return self._recalled[step.index]
+        return self._calls.explain(nearest.call, only)
 
 
 def _length(call: Call) -> int:

@@ -8,24 +8,45 @@ from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import blob_id
 from rewind.model.step import Step
-from rewind.playback.decision import Decision, Forward, Refuse, Serve
+from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
 from rewind.playback.tape import Tape
 
 
-class RecordAll:
+class RecordAll(Policy):
     """Everything goes to its origin."""
 
     def early(self, head: RequestHead) -> Forward | None:
         return Forward()
 
-    def at_a_glance(self, request: HttpRequest) -> Serve | None:
-        return None
-
     def decide(self, call: Call) -> Decision:
         return Forward()
 
 
-class Replay:
+class RecordedCalls:
+    """The steps of a tape as calls, understood when a miss has to be explained by them, and only once."""
+
+    def __init__(
+        self, tape: Tape, recall: Callable[[Step], Call], session: str, fork_at: int | None = None
+    ) -> None:
+        self._tape = tape
+        self._recall = recall
+        self._known: dict[int, Call] = {}
+        self._session = session
+        self._fork_at = fork_at
+
+    def call(self, step: Step) -> Call:
+        if step.index not in self._known:
+            self._known[step.index] = self._recall(step)
+        return self._known[step.index]
+
+    def recorded(self, step: Step) -> RecordedCall:
+        return RecordedCall(index=step.index, call=self.call(step), played=self._tape.played(step.index))
+
+    def explain(self, call: Call, recorded: Sequence[RecordedCall]) -> Miss:
+        return explain_miss(call, recorded, session=self._session, fork_at=self._fork_at)
+
+
+class Replay(Policy):
     """The tape answers; what it cannot answer is refused, or goes live where the user asked for that.
 
     ``recall`` gives a recorded step as a call; it is needed only when a miss has to be explained.
@@ -41,14 +62,9 @@ class Replay:
         on_miss_live: bool = False,
     ) -> None:
         self._tape = tape
-        self._recall = recall
-        self._session = session
+        self._calls = RecordedCalls(tape, recall, session)
         self._allow_drift = allow_drift
         self._on_miss_live = on_miss_live
-        self._recalled: dict[int, Call] = {}
-
-    def early(self, head: RequestHead) -> Forward | None:
-        return None
 
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
         body = blob_id(request.body)
@@ -72,13 +88,4 @@ class Replay:
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
-        recorded = [
-            RecordedCall(index=step.index, call=self._call_of(step), played=self._tape.played(step.index))
-            for step in steps
-        ]
-        return explain_miss(call, recorded, session=self._session)
-
-    def _call_of(self, step: Step) -> Call:
-        if step.index not in self._recalled:
-            self._recalled[step.index] = self._recall(step)
-        return self._recalled[step.index]
+        return self._calls.explain(call, [self._calls.recorded(step) for step in steps])

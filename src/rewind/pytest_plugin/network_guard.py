@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewind.inprocess.presence import Guard
+from rewind.inprocess.guard import Guard
 from rewind.inprocess.redirect import install as redirect
 from rewind.pytest_plugin.marks import read_mark
 from rewind.pytest_plugin.modes import BadOption

@@ -20,48 +20,14 @@ child's, belongs to the default or to the only caller; where there are several, 
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, Token, copy_context
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
 
 from rewind.gateway.client import Peer, RunContext
 from rewind.inprocess.redirect.rules import ConnectionRules, Way, url_of
-
-
-class Caller(Protocol):
-    """A run of this process, or a guard: on whose behalf connections are made."""
-
-    rules: ConnectionRules
-    over: bool
-    """The run has ended."""
-
-    def adopts(self, thread: threading.Thread) -> bool:
-        """Whether a plain thread whose context names nobody belongs to it, as long as it is alone."""
-        ...
-
-    @property
-    def context(self) -> RunContext | None:
-        """What the gateway needs to carry its requests; ``None``: none of them may come there."""
-        ...
-
-    def gateway_port(self) -> int | None:
-        """The gateway's port; ``None`` when nobody is behind it any more."""
-        ...
-
-    def stopped(self, host: str, port: int) -> OSError:
-        """A connection there is not made; the error to raise."""
-        ...
-
-    def bypassed(self, host: str, port: int) -> OSError:
-        """A recorded host, on a connection that does not lead to the gateway; the error to raise where the caller is
-        offline. The connection is closed then, and a client that tries again comes to the gateway."""
-        ...
-
-    def unrecorded(self, host: str, why: str) -> None:
-        """Something went there that should have been recorded, and was not."""
-        ...
 
 
 class _Ourselves:
@@ -69,11 +35,11 @@ class _Ourselves:
 
 
 _OURSELVES = _Ourselves()
-Bound = Caller | _Ourselves | None
+Bound: TypeAlias = "Caller | _Ourselves | None"
 BOUND: ContextVar[Bound] = ContextVar("rewind_caller", default=None)
 """For whom a context acts."""
-_defaults: list[Caller] = []
-_callers: list[Caller] = []
+_defaults: "list[Caller]" = []
+_callers: "list[Caller]" = []
 _lock = threading.RLock()
 """A run may end wherever its last reference goes, also while this very thread holds the lock."""
 
@@ -85,28 +51,92 @@ class _Claim(NamedTuple):
     offline: bool
 
 
-class _Gone:
-    """An offline run of which nothing else is left, or one that nobody can name: what is asked for it is refused."""
+class Offline(ConnectionError):
+    """A connection that would leave this machine, for somebody who stays offline. ``url`` is where it was going."""
 
-    rules = ConnectionRules(offline=True)
-    over = True
-    context = None
+    def __init__(self, message: str, url: str) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+class Caller:
+    """A run of this process, or a guard: on whose behalf connections are made, or stopped."""
+
+    def __init__(self, offline_error: Callable[[str], str] | None = None) -> None:
+        """``offline_error`` makes the text of :class:`Offline` from a URL."""
+        self.rules = ConnectionRules()
+        self.over = False
+        """Nothing belongs to it any more."""
+        self.blocked: list[str] = []
+        """URLs of the connections that were stopped so far."""
+        self._offline_error = offline_error or _offline_text
+
+    def activate(self) -> "Token[Any]":
+        """What this context does from now on, and what it starts, belongs here."""
+        return BOUND.set(self)
+
+    def deactivate(self, token: "Token[Any]") -> None:
+        """In the same context as ``activate``."""
+        BOUND.reset(token)
+
+    def make_default(self) -> None:
+        """What belongs to nobody belongs here: other threads, children, loops that were there before. Of several the
+        last one counts."""
+        with _lock:
+            _defaults.append(self)
+
+    def unmake_default(self) -> None:
+        """Done by ``leave``, too."""
+        with _lock:
+            if self in _defaults:
+                _defaults.remove(self)
+
+    # ── what the redirect asks ───────────────────────────────────────────────────────────────────────────
 
     def adopts(self, thread: threading.Thread) -> bool:
+        """Whether a plain thread whose context names nobody belongs to it, as long as it is alone."""
         return False
 
-    def gateway_port(self) -> None:
+    @property
+    def context(self) -> RunContext | None:
+        """What the gateway needs to carry its requests; ``None``: none of them may come there."""
         return None
+
+    def gateway_port(self) -> int | None:
+        """``None`` when nobody is behind it any more."""
+        return None
+
+    def stopped(self, host: str, port: int) -> OSError:
+        """A connection there is not made; the error to raise."""
+        url = url_of(host, port)
+        self.blocked.append(url)
+        return Offline(self._offline_error(url), url)
+
+    def bypassed(self, host: str, port: int) -> OSError:
+        """A recorded host, on a connection that does not lead to the gateway; the error to raise where the caller is
+        offline. The connection is closed then, and a client that tries again comes to the gateway."""
+        return self.stopped(host, port)
+
+    def unrecorded(self, host: str, why: str) -> None:
+        """Something went there that should have been recorded, and was not."""
+
+
+def _offline_text(url: str) -> str:
+    return f"Rewind: {url} was blocked: no connection may leave this machine now"
+
+
+class _Gone(Caller):
+    """An offline run of which nothing else is left, or one that nobody can name: what is asked for it is refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rules = ConnectionRules(offline=True)
+        self.over = True
 
     def stopped(self, host: str, port: int) -> OSError:
         return ConnectionRefusedError(
             f"Rewind: {url_of(host, port)} was blocked: it belongs to a replay that is over, and replays stay offline"
         )
-
-    bypassed = stopped
-
-    def unrecorded(self, host: str, why: str) -> None:
-        """Nobody is there to hear it."""
 
 
 REFUSED: Caller = _Gone()
@@ -262,25 +292,6 @@ def leave(caller: Caller) -> None:
 def present() -> tuple[Caller, ...]:
     with _lock:
         return tuple(_callers)
-
-
-def make_default(caller: Caller) -> None:
-    with _lock:
-        _defaults.append(caller)
-
-
-def unmake_default(caller: Caller) -> None:
-    with _lock:
-        if caller in _defaults:
-            _defaults.remove(caller)
-
-
-def activate(caller: Caller) -> "Token[Bound]":
-    return BOUND.set(caller)
-
-
-def deactivate(token: "Token[Bound]") -> None:
-    BOUND.reset(token)
 
 
 @contextmanager
