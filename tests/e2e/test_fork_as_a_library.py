@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import parse_edit
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.session import Status
 from rewind.reading.prices import load_prices

@@ -24,8 +24,8 @@ from rewind.edit.edits import (
     SetToolResult,
     StepReference,
     TextValue,
+    parse_edit,
 )
-from rewind.edit.grammar import parse_edit
 from rewind.edit.references import resolve
 from rewind.edit.transcript import RecordedCall as Told
 from rewind.edit.transcript import transcript_of
@@ -33,13 +33,13 @@ from rewind.errors import UsageError
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked, Message, Role, Text, ToolResult, ToolUse, results_in, text_of
 from rewind.providers.anthropic import write as anthropic
+from rewind.providers.api import LossLog
 from rewind.providers.catalogue import SHAPES, identify
 from rewind.providers.gemini import write as gemini
-from rewind.providers.ollama import patch as ollama
+from rewind.providers.ollama import fork as ollama
 from rewind.providers.openai_chat import write as openai_chat
 from rewind.providers.openai_responses import write as openai_responses
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.write import tied
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES
 

@@ -27,9 +27,9 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked, Text
 from rewind.providers.api import Document, Patcher
 from rewind.providers.catalogue import identify
-from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.patch import ABSENT, value_at
 from rewind.providers.shared.request_body import body_of
+from rewind.providers.shared.write import tied
 
 LookUp = Callable[[str, int], tuple[HttpRequest, HttpResponse | None]]
 """Session and step → the exchange as it was recorded. Raises RewindError where there is none."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from rewind.model.message import Message, Other, Role, Text, ToolResult
 from rewind.providers.api import Document, NewResult, Patcher
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import json_text
+from rewind.providers.shared.write import json_text, tied
 
 ToolNames = Mapping[str, str]
 """Id of a call → its tool, for calls that the request does not show because the provider keeps them."""

@@ -12,12 +12,11 @@ from typing import Any
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role
-from rewind.providers.api import Document, Writer
+from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.catalogue import BY_SHAPE, identify
 from rewind.providers.shared.answer_stream import answer_of, asked_for
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import LossLog, media_in
 from rewind.providers.shared.request_body import body_of
+from rewind.providers.shared.write import media_in, tied
 
 _USUAL_SHAPE = next(iter(BY_SHAPE))
 """OpenAI's, which most servers speak."""

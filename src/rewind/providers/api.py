@@ -5,15 +5,15 @@ makes up answers (speaker); ``rewind messages`` writes conversations (writer). T
 first asked for, by :class:`Lazy` alone, so that a recording does not pay for them.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.message import Answered, Asked, Message, Part, ToolUse
+from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Thinking, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.shared.losses import LossLog
 
 T = TypeVar("T")
 
@@ -194,13 +194,53 @@ SpeakerFor = Callable[[HttpRequest, Asked], Speaker]
 # ── writing a conversation ───────────────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(slots=True)
+class LossLog:
+    """What one conversation lost on its way to another API, and the bytes that its files consist of."""
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Digest → base64, of what the conversation holds inline."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What was left out or written otherwise, and how often."""
+
+    def data_of(self, media: Media) -> str:
+        """The base64 of inline data; empty where it is only referred to, or the bytes are not at hand."""
+        return self.data.get(media.digest, "") if media.digest else ""
+
+    def instead_of(self, media: Media) -> str:
+        """The words that stand for a picture or file that this API cannot be given."""
+        self.counts[f"{media.kind}: only its place is marked"] += 1
+        told = ", ".join(filter(None, (media.media_type, media.reference)))
+        return f"[{media.kind} left out{': ' * bool(told)}{told}]"
+
+    def leave_out(self, part: Part) -> None:
+        match part:
+            case Thinking():
+                self.counts["thinking left out: only the API that wrote it can read it"] += 1
+            case ToolUse():
+                self.counts["call of a hosted tool left out: the provider ran it itself"] += 1
+            case ToolResult(hosted=True):
+                pass  # goes with its call
+            case Other(kind, _):
+                self.counts[f"{kind or 'part'} left out: no other API has it"] += 1
+            case _:
+                self.counts["part left out"] += 1
+
+    def written_as_users(self) -> None:
+        self.counts["system message inside the conversation written as the user's"] += 1
+
+    def remarks(self) -> list[str]:
+        """Each loss in words, with how often it happened."""
+        return [f"{what} ({count}×)" if count > 1 else what for what, count in self.counts.items()]
+
+
 class Writer(Protocol):
     """Writes conversations as this API takes them. Each gives what stands beside the list, and the list."""
 
     def conversation(
         self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
     ) -> tuple[Any, list[Document]]:
-        """A conversation of any API. The messages are tied (:func:`rewind.providers.shared.losses.tied`)."""
+        """A conversation of any API. The messages are tied (:func:`rewind.providers.shared.write.tied`)."""
         ...
 
     def own_system(self, document: Document) -> tuple[Any, list[Document]]:

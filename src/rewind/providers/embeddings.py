@@ -10,8 +10,15 @@ from rewind.providers.openai_chat.read import NOISE, deployed, openai_error
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for
 from rewind.providers.shared.chat_messages import conversation, given
-from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, text_at, words_at
-from rewind.providers.shared.media import referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    first_count,
+    items_at,
+    referred,
+    text_at,
+    words_at,
+)
 
 _COUNTS = (
     ("usage", "prompt_tokens"),

@@ -15,8 +15,7 @@ from rewind.providers.api import AnswerContent, Api, Document, Lazy, Speaker, Vo
 from rewind.providers.shared.answer_draft import parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
 from rewind.providers.shared.framing import events, whole
-from rewind.providers.shared.json_fields import at, items_at, text_at, words_at, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import at, inline, items_at, referred, text_at, words_at, writable
 from rewind.text import plural
 
 _HEADERS = ("mcp-protocol-version", "mcp-session-id")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.errors import UsageError
-from rewind.providers.texts import TextKind
+from rewind.providers.summary import TextKind
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.library import Library
 from rewind.store.search.fill import LONGEST

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import parse_edit
 from rewind.errors import ExitCode
 from unit.cli.shelf import Rewind, Shelf
 from unit.cli.talks import ACTIVE, STRICT, SYSTEM, TOOLS, Talk, begin, refund, use

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import parse_edit
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked
 from rewind.providers.catalogue import identify

@@ -13,8 +13,8 @@ from rewind.edit.edits import (
     SetToolResult,
     StepReference,
     TextValue,
+    parse_edit,
 )
-from rewind.edit.grammar import parse_edit
 from rewind.errors import UsageError
 
 ROWS: list[tuple[str, Edit]] = [

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from rewind.edit.apply import answer_for, edited
-from rewind.edit.edits import Edit, SetResponse
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import Edit, SetResponse, parse_edit
 from rewind.edit.references import resolve
 from rewind.errors import UsageError
 from rewind.model.http import Chunk, HttpRequest, HttpResponse

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.edit.edits import Edit, StepReference, TextValue
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import Edit, StepReference, TextValue, parse_edit
 from rewind.providers.api import AnswerContent
 from rewind.providers.catalogue import SHAPES
 from rewind.providers.shared.speak import content_or_document

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rewind.edit.apply import answer_for
-from rewind.edit.edits import SetResponse, TextValue
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import SetResponse, TextValue, parse_edit
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, ToolResult, text_of

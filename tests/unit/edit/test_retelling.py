@@ -29,9 +29,9 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
+from rewind.providers.api import LossLog
 from rewind.providers.catalogue import SHAPES
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import LossLog
+from rewind.providers.shared.write import tied
 from support.exchanges import answer_with, request_of, stream_of
 from support.wire_examples import EXAMPLES, said
 from unit.edit.asking import asked

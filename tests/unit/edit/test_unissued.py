@@ -5,8 +5,7 @@ from typing import Any
 
 from rewind.edit.apply import answer_for
 from rewind.edit.carry_over import MadeUpAnswers
-from rewind.edit.edits import SetResponse
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import SetResponse, parse_edit
 from rewind.model.http import HttpRequest
 from rewind.providers.catalogue import identify
 from support.exchanges import request_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rewind.model.http import HttpRequest
 from rewind.providers import anthropic, http
 from rewind.providers.catalogue import identify
-from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
+from rewind.providers.summary import Passage, TextKind, answered_texts, asked_texts
 from support.exchanges import answer_with, request_of, stream_of
 
 CLAUDE: dict[str, Any] = {"host": "api.anthropic.com", "target": "/v1/messages"}

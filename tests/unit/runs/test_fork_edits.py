@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import parse_edit
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest
 from rewind.runs.fork.edits import EarlierEdits, ForkEdits, ManualEdit, merged

@@ -9,10 +9,10 @@ from rewind.formats.trace.conversation import TraceConversation
 from rewind.formats.trace.exchanges import TraceBodies
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.session import TRACE_SCHEME
+from rewind.providers.api import LossLog
 from rewind.providers.catalogue import SHAPES, identify
 from rewind.providers.shared.answer_stream import asked_for
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import LossLog, media_in
+from rewind.providers.shared.write import media_in, tied
 
 
 def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dict[str, Any]], list[str]]:

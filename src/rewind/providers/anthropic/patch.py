@@ -7,11 +7,10 @@ from rewind.model.http import RequestHead
 from rewind.model.message import Message
 from rewind.providers.anthropic.read import asked_in
 from rewind.providers.anthropic.write import messages_for
-from rewind.providers.api import Document, FieldPath, NewResult, Patcher
-from rewind.providers.shared.call_ids import tied
+from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
-from rewind.providers.shared.losses import LossLog
 from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
+from rewind.providers.shared.write import tied
 
 
 def _made(text: str, old: Any) -> Any:

@@ -20,8 +20,16 @@ from rewind.model.message import (
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for, counted_tokens
-from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    inline,
+    items_at,
+    referred,
+    text_at,
+    words_at,
+    writable,
+)
 
 TOOL_IDS = (
     Volatile(

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
 from rewind.providers.anthropic.write import tool_use
-from rewind.providers.api import AnswerContent, Document, Speaker
+from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import items_at, text_at
-from rewind.providers.shared.losses import LossLog, json_text
 from rewind.providers.shared.speak import pieces
+from rewind.providers.shared.write import json_text
 
 
 class AnthropicSpeaker:

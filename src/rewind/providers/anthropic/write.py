@@ -5,10 +5,10 @@ from itertools import groupby
 from typing import Any
 
 from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
-from rewind.providers.api import Document
+from rewind.providers.api import Document, LossLog
 from rewind.providers.shared.answer_draft import json_or_text
 from rewind.providers.shared.json_fields import at, count_at, items_at, objects_in, text_at
-from rewind.providers.shared.losses import LossLog, arguments_object, told_in
+from rewind.providers.shared.write import arguments_object, told_in
 
 
 def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:

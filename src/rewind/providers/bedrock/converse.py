@@ -22,13 +22,14 @@ from rewind.providers.shared.json_fields import (
     at,
     count_at,
     first_count,
+    inline,
     items_at,
+    referred,
     text_at,
     total,
     words_at,
     writable,
 )
-from rewind.providers.shared.media import inline, referred
 
 USAGE = UsageTable(
     # Bedrock counts what was cached apart ("inputTokens" is the rest); we count all the model read.

@@ -20,8 +20,17 @@ from rewind.providers.openai_chat.read import TOOL_CALL_IDS
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import Answer, answer_of, asked_for
 from rewind.providers.shared.chat_messages import given, take_message
-from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, text_at, total, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    first_count,
+    inline,
+    items_at,
+    referred,
+    text_at,
+    total,
+    writable,
+)
 from rewind.text import plural
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import Frame, begins_with_a_frame, read_frames

@@ -10,14 +10,14 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
 from rewind.providers.anthropic.speak import AnthropicSpeaker
 from rewind.providers.anthropic.speak import event_documents as anthropic_events
-from rewind.providers.api import AnswerContent, Document, Speaker
-from rewind.providers.cohere.speak import OlderCohereSpeaker, older_documents
+from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
+from rewind.providers.cohere.fork import OlderCohereSpeaker, older_documents
 from rewind.providers.openai_chat.speak import ChatSpeaker, chunk_documents
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import named_frames, whole, wrapped_frames
 from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.losses import LossLog, arguments_object, json_text
 from rewind.providers.shared.speak import pieces
+from rewind.providers.shared.write import arguments_object, json_text
 
 _NO_USAGE: Document = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
 

@@ -9,6 +9,6 @@ API = Api(
     kind=StepKind.LLM_CALL,
     reader=CohereReader(),
     volatile=VOLATILE,
-    patcher=Lazy("rewind.providers.cohere.patch:patcher_for"),
-    speaker=Lazy("rewind.providers.cohere.speak:speaker_for"),
+    patcher=Lazy("rewind.providers.cohere.fork:patcher_for"),
+    speaker=Lazy("rewind.providers.cohere.fork:speaker_for"),
 )

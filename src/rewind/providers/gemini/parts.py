@@ -19,8 +19,16 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.providers.shared.answer_draft import UsageTable, parameters_of
-from rewind.providers.shared.json_fields import at, count_at, text_at, total, words_at, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    inline,
+    referred,
+    text_at,
+    total,
+    words_at,
+    writable,
+)
 
 _ROLES = {
     "model": Role.ASSISTANT,

@@ -7,14 +7,13 @@ from typing import Any
 from rewind.errors import CannotEdit
 from rewind.model.http import RequestHead
 from rewind.model.message import Message
-from rewind.providers.api import Document, FieldPath, NewResult, Patcher
+from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.gemini.parts import field, is_thought, turns_of
 from rewind.providers.gemini.parts import listed as listed_or_alone
 from rewind.providers.gemini.write import contents_for
-from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.json_fields import at, without
-from rewind.providers.shared.losses import LossLog
 from rewind.providers.shared.patch import ParameterPlaces, TextBlocks, appended, as_object, snake
+from rewind.providers.shared.write import tied
 
 _SETTINGS = ParameterPlaces(
     inside="generationConfig",

@@ -4,12 +4,11 @@ from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
-from rewind.providers.api import AnswerContent, Document, Speaker
+from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
 from rewind.providers.gemini.write import function_call
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, growing_list, whole
 from rewind.providers.shared.json_fields import at, items_at, without
-from rewind.providers.shared.losses import LossLog
 from rewind.providers.shared.speak import pieces
 
 _NO_USAGE: Document = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}

@@ -16,11 +16,11 @@ from rewind.model.message import (
     ToolUse,
     text_of,
 )
-from rewind.providers.api import Document
+from rewind.providers.api import Document, LossLog
 from rewind.providers.gemini.parts import field, listed
 from rewind.providers.shared.answer_draft import inner
 from rewind.providers.shared.json_fields import at, objects_in
-from rewind.providers.shared.losses import LossLog, arguments_object, told_in
+from rewind.providers.shared.write import arguments_object, told_in
 
 
 def contents_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:

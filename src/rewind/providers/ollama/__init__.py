@@ -11,6 +11,6 @@ API = Api(
     reader=OllamaReader(),
     volatile=TOOL_CALL_IDS,
     is_free=True,
-    patcher=Lazy("rewind.providers.ollama.patch:patcher_for"),
-    speaker=Lazy("rewind.providers.ollama.speak:speaker_for"),
+    patcher=Lazy("rewind.providers.ollama.fork:patcher_for"),
+    speaker=Lazy("rewind.providers.ollama.fork:speaker_for"),
 )

@@ -6,12 +6,10 @@ from typing import Any
 
 from rewind.model.http import RequestHead
 from rewind.model.message import Message
-from rewind.providers.api import Document, FieldPath, NewResult, Patcher
+from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.openai_chat.write import messages_for
-from rewind.providers.shared.call_ids import tied
 from rewind.providers.shared.chat_messages import message_of
 from rewind.providers.shared.json_fields import at, text_at
-from rewind.providers.shared.losses import LossLog
 from rewind.providers.shared.patch import (
     FieldPatcher,
     ParameterPlaces,
@@ -20,6 +18,7 @@ from rewind.providers.shared.patch import (
     is_text_of,
     listed,
 )
+from rewind.providers.shared.write import tied
 
 WriteMessages = Callable[[Sequence[Message], LossLog], list[dict[str, Any]]]
 

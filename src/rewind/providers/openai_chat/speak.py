@@ -11,8 +11,8 @@ from rewind.providers.openai_chat.write import call
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
-from rewind.providers.shared.losses import arguments_text
 from rewind.providers.shared.speak import pieces
+from rewind.providers.shared.write import arguments_text
 
 NO_USAGE: Document = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 

@@ -15,9 +15,8 @@ from rewind.model.message import (
     ToolUse,
     text_of,
 )
-from rewind.providers.api import Document
-from rewind.providers.shared.call_ids import tied
-from rewind.providers.shared.losses import LossLog, arguments_text, told_in
+from rewind.providers.api import Document, LossLog
+from rewind.providers.shared.write import arguments_text, tied, told_in
 
 
 def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:

@@ -13,5 +13,5 @@ API = Api(
     speaker=Lazy("rewind.providers.openai_responses.speak:speaker_for"),
     writer=Lazy("rewind.providers.openai_responses.write:WRITER"),
     shape="responses",
-    unissued=Lazy("rewind.providers.openai_responses.unissued:UnissuedResponses"),
+    unissued=Lazy("rewind.providers.openai_responses.patch:UnissuedResponses"),
 )

@@ -33,8 +33,16 @@ from rewind.providers.shared.answer_draft import (
     parameters_of,
 )
 from rewind.providers.shared.answer_stream import answer_of, asked_for
-from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    inline,
+    items_at,
+    referred,
+    text_at,
+    words_at,
+    writable,
+)
 
 _STATE = "Names what an earlier answer left on the server; every run is given another name."
 

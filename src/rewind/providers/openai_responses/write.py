@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
-from rewind.providers.api import Document
+from rewind.providers.api import Document, LossLog
 from rewind.providers.openai_responses.read import ResponseItems
 from rewind.providers.shared.json_fields import objects_in, text_at, without
-from rewind.providers.shared.losses import LossLog, arguments_text, told_in
+from rewind.providers.shared.write import arguments_text, told_in
 
 
 def items_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:

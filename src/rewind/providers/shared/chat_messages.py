@@ -20,8 +20,16 @@ from rewind.model.message import (
     ToolResult,
 )
 from rewind.providers.shared.answer_draft import AnswerDraft, ToolDraft, parameters_of
-from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, words_at, writable
-from rewind.providers.shared.media import inline, referred
+from rewind.providers.shared.json_fields import (
+    at,
+    count_at,
+    inline,
+    items_at,
+    referred,
+    text_at,
+    words_at,
+    writable,
+)
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 """DeepSeek's and vLLM's name; Groq's, OpenRouter's and newer vLLM's; Ollama's; Cohere's. Some servers send two."""

@@ -16,8 +16,8 @@ from rewind.edit.edits import (
     SetResponse,
     SetSystem,
     StepReference,
+    parse_edit,
 )
-from rewind.edit.grammar import parse_edit
 from rewind.edit.references import taken
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.edit.edits import Edit
-from rewind.edit.grammar import parse_edit
+from rewind.edit.edits import Edit, parse_edit
 from rewind.errors import UsageError
 from rewind.pricing.spending import Spending
 from rewind.runs.fork.manual_edits import ManualEdit

@@ -22,7 +22,7 @@ from rewind.model.ids import BlobId
 from rewind.model.session import Status
 from rewind.model.step import Step
 from rewind.providers.catalogue import identify
-from rewind.providers.texts import Passage, TextKind, answered_texts, asked_texts
+from rewind.providers.summary import Passage, TextKind, answered_texts, asked_texts
 from rewind.store.derived import as_sql_text, columns, json_rows
 from rewind.store.files import Progress, open_private
 from rewind.store.folders import journal_size, session_folders

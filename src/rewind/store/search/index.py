@@ -33,7 +33,7 @@ class Query:
     case: bool = False
     """Whether capitals count."""
     kinds: tuple[str, ...] = ()
-    """Of :class:`rewind.providers.texts.TextKind`; none means all."""
+    """Of :class:`rewind.providers.summary.TextKind`; none means all."""
     folder: str | None = None
     since: float | None = None
     """Only sessions that began then or later."""

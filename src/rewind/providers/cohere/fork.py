@@ -1,17 +1,29 @@
-"""Answers of Cohere Chat, in its present form and in the older one."""
+"""Requests of Cohere: ``/v2/chat`` is written like OpenAI's, the older ``/v1/chat`` has a prompt and settings."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Asked
-from rewind.providers.api import AnswerContent, Document, Speaker
+from rewind.providers.api import AnswerContent, Document, LossLog, Patcher, Speaker
+from rewind.providers.openai_chat.patch import ChatPatcher
 from rewind.providers.openai_chat.write import call
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import events, lines, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at
-from rewind.providers.shared.losses import LossLog, arguments_object
+from rewind.providers.shared.patch import FieldPatcher
 from rewind.providers.shared.speak import pieces
+from rewind.providers.shared.write import arguments_object
+
+_CHAT = ChatPatcher("cohere")
+_OLDER_CHAT = FieldPatcher("cohere-v1", api="Cohere's /v1/chat", system="preamble")
+
+
+def patcher_for(_head: RequestHead, document: Document) -> Patcher:
+    return _CHAT if "messages" in document else _OLDER_CHAT
+
+
+# ── answers of Cohere Chat, in its present form and in the older one ──────────────────────────────────────────
 
 _NO_USAGE: Document = {
     "billed_units": {"input_tokens": 0, "output_tokens": 0},

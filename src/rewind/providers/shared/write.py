@@ -1,14 +1,88 @@
-"""Which call does a result belong to? Ids where they are told, else the tool's name and the order.
+"""What writers share: arguments and results as text or JSON, the bytes of files, ids that tie results to calls."""
 
-Some APIs have no ids, some servers number the calls anew in every turn, and some clients draw ids that another API
-would refuse. A conversation that is tied has one id for each call and its result, and no id twice.
-"""
-
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from rewind.model.message import Message, Part, Role, ToolResult, ToolUse
+from rewind.model.message import (
+    Media,
+    Message,
+    Other,
+    Part,
+    Refusal,
+    Role,
+    Text,
+    ToolResult,
+    ToolUse,
+)
+from rewind.providers.api import LossLog
+from rewind.providers.shared.json_fields import inline
+
+
+def told_in(result: ToolResult) -> tuple[Part, ...]:
+    """What a tool gave back, in texts and media: a value that is no text is written as JSON."""
+    return tuple(
+        Text(json_text(part.value)) if isinstance(part, Other) else part
+        for part in result.parts
+        if isinstance(part, Text | Refusal | Media | Other)
+    )
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as text; a text is its own."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return ""
+
+
+def arguments_text(arguments: Any) -> str:
+    """Arguments as the JSON text in which OpenAI's APIs carry them; a text that is no JSON is itself."""
+    return "{}" if arguments is None else json_text(arguments)
+
+
+def arguments_object(arguments: Any, losses: LossLog) -> dict[str, Any]:
+    """Arguments as the object that Anthropic and Google insist on."""
+    if arguments is None:
+        return {}
+    if isinstance(arguments, dict):
+        return arguments
+    losses.counts['arguments that are no object written as {"input": …}'] += 1
+    return {"input": arguments}
+
+
+def media_in(documents: Iterable[Any], messages: Iterable[Message]) -> dict[str, str]:
+    """Digest → base64 of what the messages hold inline, found again in the documents that they were read from."""
+    wanted = {media.digest for message in messages for media in _media(message.parts) if media.digest}
+    found: dict[str, str] = {}
+    waiting = list(documents) if wanted else []
+    while waiting and wanted:
+        match waiting.pop():
+            case dict() as fields:
+                waiting += fields.values()
+            case list() as items:
+                waiting += items
+            case str() as text:
+                data = text.partition(",")[2] if text.startswith("data:") else text
+                if (digest := inline(data, "").digest) in wanted:
+                    found[digest] = data
+                    wanted.discard(digest)
+    return found
+
+
+def _media(parts: Iterable[Part]) -> Iterator[Media]:
+    for part in parts:
+        if isinstance(part, Media):
+            yield part
+        elif isinstance(part, ToolResult):
+            yield from _media(part.parts)
+
+
+# ── which call does a result belong to? Ids where they are told, else the tool's name and the  ────────────────
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """Ids that every API takes as they are."""
