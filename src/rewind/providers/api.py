@@ -166,26 +166,18 @@ class AnswerContent:
         return f"{prefix}rewind{self.seed[:18]}"
 
 
-class Speaker(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
     """Answers one request in the way it was asked."""
 
-    @property
-    def form(self) -> str:
-        """Recorded answers of the same form can be given as they are."""
-        ...
-
-    @property
-    def is_model(self) -> bool:
-        """Whether a model answers here, which says something or calls tools."""
-        ...
-
-    def document(self, content: AnswerContent) -> Document:
-        """The answer as one document. Raises CannotEdit where the API cannot say that."""
-        ...
-
-    def response(self, document: Document) -> HttpResponse:
-        """The document on the wire: whole, or streamed where a stream was asked for."""
-        ...
+    form: str
+    """Recorded answers of the same form can be given as they are."""
+    is_model: bool = True
+    """Whether a model answers here, which says something or calls tools."""
+    document: Callable[[AnswerContent], Document]
+    """The answer as one document. Raises CannotEdit where the API cannot say that."""
+    response: Callable[[Document], HttpResponse]
+    """The document on the wire: whole, or streamed where a stream was asked for."""
 
 
 SpeakerFor = Callable[[HttpRequest, Asked], Speaker]
@@ -234,28 +226,20 @@ class LossLog:
         return [f"{what} ({count}×)" if count > 1 else what for what, count in self.counts.items()]
 
 
-class Writer(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
     """Writes conversations as this API takes them. Each gives what stands beside the list, and the list."""
 
-    def conversation(
-        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-    ) -> tuple[Any, list[Document]]:
-        """A conversation of any API. The messages are tied (:func:`rewind.providers.shared.write.tied`)."""
-        ...
+    conversation: Callable[[tuple[Part, ...], Sequence[Message], LossLog], tuple[Any, list[Document]]]
+    """A conversation of any API: its system prompt, and its messages (tied by :mod:`rewind.providers.shared.write`)."""
+    own_system: Callable[[Document], tuple[Any, list[Document]]]
+    """The system prompt of a request of this API, less what is among its messages anyway."""
+    own_answer: Callable[[Answered, Sequence[Any], LossLog], list[Document] | None]
+    """An answer of this API as it takes it back: with signatures, sealed thinking and hosted tools.
 
-    def own_system(self, document: Document) -> tuple[Any, list[Document]]:
-        """The system prompt of a request of this API, less what is among its messages anyway."""
-        ...
-
-    def own_answer(
-        self, answered: Answered, documents: Sequence[Any], losses: LossLog
-    ) -> list[Document] | None:
-        """An answer of this API as it takes it back: with signatures, sealed thinking and hosted tools.
-
-        Our neutral shape has none of these, and an API that finds its own thinking changed or unsigned refuses it.
-        ``None`` where the answer cannot be put back as it came.
-        """
-        ...
+    Our neutral shape has none of these, and an API that finds its own thinking changed or unsigned refuses it.
+    ``None`` where the answer cannot be put back as it came.
+    """
 
 
 # ── the API ──────────────────────────────────────────────────────────────────────────────────────────────────

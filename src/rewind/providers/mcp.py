@@ -11,7 +11,7 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.api import AnswerContent, Api, Document, Lazy, Speaker, Volatile
+from rewind.providers.api import Api, Document, Lazy, Speaker, Volatile
 from rewind.providers.shared.answer_draft import parameters_of
 from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
 from rewind.providers.shared.framing import events, whole
@@ -203,30 +203,23 @@ _RESULTS: dict[str, Callable[[dict[str, Any]], Iterator[Part]]] = {
 # ── making up an answer ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class McpSpeaker:
-    """The result of one call, under the id of the request."""
-
-    is_model = False
-
-    def __init__(self, request_id: Any, *, as_events: bool) -> None:
-        self._id = request_id
-        self._as_events = as_events
-        # A client waits for the answer under its own id, so an answer to another one does not fit.
-        self.form = f"mcp {request_id!r}"
-
-    def document(self, content: AnswerContent) -> Document:
-        return {"content": [{"type": "text", "text": content.text}], "isError": False}
-
-    def response(self, document: Document) -> HttpResponse:
-        told = document if "jsonrpc" in document else {"jsonrpc": "2.0", "result": document}
-        answer = {**told, "id": self._id}
-        return events([answer]) if self._as_events else whole(answer)
-
-
 def speaker_for(request: HttpRequest, _asked: Asked) -> Speaker:
-    document, _ = asked_for(request)
-    accepted = (request.head.header("accept") or "").lower()
-    return McpSpeaker(at(document, "id"), as_events="application/json" not in accepted)
+    """The result of one call, under the id of the request."""
+    request_id = at(asked_for(request)[0], "id")
+    as_events = "application/json" not in (request.head.header("accept") or "").lower()
+
+    def response(document: Document) -> HttpResponse:
+        told = document if "jsonrpc" in document else {"jsonrpc": "2.0", "result": document}
+        answer = {**told, "id": request_id}
+        return events([answer]) if as_events else whole(answer)
+
+    return Speaker(
+        # A client waits for the answer under its own id, so an answer to another one does not fit.
+        form=f"mcp {request_id!r}",
+        is_model=False,
+        document=lambda content: {"content": [{"type": "text", "text": content.text}], "isError": False},
+        response=response,
+    )
 
 
 API = Api(

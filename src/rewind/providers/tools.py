@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
-from rewind.providers.api import AnswerContent, Api, Document, Lazy, Speaker
+from rewind.providers.api import Api, Lazy, Speaker
 from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
 from rewind.providers.shared.framing import whole
 from rewind.providers.shared.json_fields import at, writable
@@ -55,21 +55,15 @@ def tool_name(head: RequestHead) -> str:
     return writable(unquote(head.path.strip("/"), errors="replace"))
 
 
-class ToolSpeaker:
-    """What a tool is said to have given back."""
-
-    form = "tools"
-    is_model = False
-
-    def document(self, content: AnswerContent) -> Document:
-        return {"result": content.text}
-
-    def response(self, document: Document) -> HttpResponse:
-        return whole(document if set(document) <= {"result", "error"} else {"result": document})
-
-
 def speaker_for(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return ToolSpeaker()
+    """What a tool is said to have given back."""
+    own = {"result", "error"}
+    return Speaker(
+        form="tools",
+        is_model=False,
+        document=lambda content: {"result": content.text},
+        response=lambda document: whole(document if set(document) <= own else {"result": document}),
+    )
 
 
 API = Api(

@@ -14,36 +14,19 @@ from rewind.providers.shared.speak import pieces
 from rewind.providers.shared.write import json_text
 
 
-class AnthropicSpeaker:
-    """A message, or its events."""
-
-    is_model = True
-
-    def __init__(self, model: str, *, streamed: bool) -> None:
-        self._model = model
-        self._streamed = streamed
-
-    @property
-    def form(self) -> str:
-        return f"anthropic {'events' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        text = [{"type": "text", "text": content.text}] if content.text or not content.tools else []
-        return {
-            "id": content.named("msg_"),
-            "type": "message",
-            "role": "assistant",
-            "model": self._model,
-            "content": [*text, *(tool_use(use, LossLog()) for use in content.tools)],
-            "stop_reason": "tool_use" if content.tools else "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 0, "output_tokens": 0},
-        }
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or text_at(document, "type") != "message":
-            return whole(document)
-        return events(event_documents(document), named=True)
+def message_document(content: AnswerContent, model: str) -> Document:
+    """A message. Claude on Bedrock answers with the same."""
+    text = [{"type": "text", "text": content.text}] if content.text or not content.tools else []
+    return {
+        "id": content.named("msg_"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [*text, *(tool_use(use, LossLog()) for use in content.tools)],
+        "stop_reason": "tool_use" if content.tools else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
 
 
 def event_documents(message: Document) -> Iterator[Document]:
@@ -78,5 +61,15 @@ def _in_deltas(block: Any) -> tuple[Any, list[Document]]:
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
-    on_vertex = unquote(request.head.path).rstrip("/").endswith(":streamRawPredict")
-    return AnthropicSpeaker(asked.model or "", streamed=asked.streamed or on_vertex)
+    streamed = asked.streamed or unquote(request.head.path).rstrip("/").endswith(":streamRawPredict")
+
+    def response(document: Document) -> HttpResponse:
+        if not streamed or text_at(document, "type") != "message":
+            return whole(document)
+        return events(event_documents(document), named=True)
+
+    return Speaker(
+        form=f"anthropic {'events' if streamed else 'whole'}",
+        document=lambda content: message_document(content, asked.model or ""),
+        response=response,
+    )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
-from rewind.providers.api import Document, LossLog
+from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
+from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.shared.answer_draft import json_or_text
 from rewind.providers.shared.json_fields import at, count_at, items_at, objects_in, text_at
 from rewind.providers.shared.write import arguments_object, told_in
@@ -126,21 +126,8 @@ def _add(block: Document, delta: Any) -> None:
         block["citations"] = [*items_at(block, "citations"), at(delta, "citation")]
 
 
-class AnthropicWriter:
-    """The system prompt stands beside the messages."""
-
-    def conversation(
-        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-    ) -> tuple[Any, list[Document]]:
-        return _system(system), messages_for(messages, losses)
-
-    def own_system(self, document: Document) -> tuple[Any, list[Document]]:
-        return document.get("system") or None, []
-
-    def own_answer(
-        self, _answered: Answered, documents: Sequence[Any], _losses: LossLog
-    ) -> list[Document] | None:
-        return _own_answer(documents)
-
-
-WRITER = AnthropicWriter()
+WRITER = Writer(
+    conversation=lambda system, messages, losses: (_system(system), messages_for(messages, losses)),
+    own_system=lambda document: (document.get("system") or None, []),
+    own_answer=lambda _answered, documents, _losses: _own_answer(documents),
+)

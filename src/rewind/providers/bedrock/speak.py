@@ -8,11 +8,10 @@ from urllib.parse import unquote
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
-from rewind.providers.anthropic.speak import AnthropicSpeaker
-from rewind.providers.anthropic.speak import event_documents as anthropic_events
+from rewind.providers.anthropic.speak import event_documents, message_document
 from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
-from rewind.providers.cohere.fork import OlderCohereSpeaker, older_documents
-from rewind.providers.openai_chat.speak import ChatSpeaker, chunk_documents
+from rewind.providers.cohere.fork import older_document, older_documents
+from rewind.providers.openai_chat.speak import chunk_documents, completion_document
 from rewind.providers.shared.answer_stream import asked_for
 from rewind.providers.shared.framing import named_frames, whole, wrapped_frames
 from rewind.providers.shared.json_fields import at, items_at, text_at
@@ -22,43 +21,31 @@ from rewind.providers.shared.write import arguments_object, json_text
 _NO_USAGE: Document = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
 
 
-class ConverseSpeaker:
+def _converse_document(content: AnswerContent) -> Document:
+    text = [{"text": content.text}] if content.text or not content.tools else []
+    calls = []
+    for use in content.tools:
+        given = arguments_object(use.arguments, LossLog())
+        calls.append({"toolUse": {"toolUseId": use.id, "name": use.name, "input": given}})
+    return {
+        "output": {"message": {"role": "assistant", "content": [*text, *calls]}},
+        "stopReason": "tool_use" if content.tools else "end_turn",
+        "usage": _NO_USAGE,
+        "metrics": {"latencyMs": 0},
+    }
+
+
+def _converse(*, streamed: bool, invoked: bool = False) -> Speaker:
     """One shape for all models; Nova has it through InvokeModel too."""
+    framed = wrapped_frames if invoked else named_frames
 
-    is_model = True
-
-    def __init__(self, *, streamed: bool, invoked: bool = False) -> None:
-        self._streamed = streamed
-        self._invoked = invoked
-
-    @property
-    def form(self) -> str:
-        return f"bedrock {'invoke nova' if self._invoked else 'converse'}{' frames' * self._streamed}"
-
-    def document(self, content: AnswerContent) -> Document:
-        text = [{"text": content.text}] if content.text or not content.tools else []
-        calls = [
-            {
-                "toolUse": {
-                    "toolUseId": use.id,
-                    "name": use.name,
-                    "input": arguments_object(use.arguments, LossLog()),
-                }
-            }
-            for use in content.tools
-        ]
-        return {
-            "output": {"message": {"role": "assistant", "content": [*text, *calls]}},
-            "stopReason": "tool_use" if content.tools else "end_turn",
-            "usage": _NO_USAGE,
-            "metrics": {"latencyMs": 0},
-        }
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or at(document, "output", "message") is None:
+    def response(document: Document) -> HttpResponse:
+        if not streamed or at(document, "output", "message") is None:
             return whole(document)
-        framed = wrapped_frames if self._invoked else named_frames
         return framed(_event_documents(document))
+
+    form = f"bedrock {'invoke nova' if invoked else 'converse'}{' frames' * streamed}"
+    return Speaker(form=form, document=_converse_document, response=response)
 
 
 def _event_documents(document: Document) -> Iterator[Document]:
@@ -80,38 +67,29 @@ def _event_documents(document: Document) -> Iterator[Document]:
     yield {"metadata": told}
 
 
-class InvokedSpeaker:
-    """A maker's own shape, wrapped in frames where a stream was asked for."""
+def _invoked(
+    name: str,
+    document: Callable[[AnswerContent], Document],
+    streamed: bool,
+    *,
+    in_pieces: Callable[[Document], Iterable[Document]] = lambda answer: [answer],
+    told_in: str = "",
+) -> Speaker:
+    """A maker's own shape, wrapped in frames where a stream was asked for.
 
-    is_model = True
+    ``told_in`` is the field by which its answers are known; any other document is sent as it is.
+    """
 
-    def __init__(
-        self,
-        maker: Speaker,
-        in_pieces: Callable[[Document], Iterable[Document]],
-        *,
-        name: str,
-        told_in: str,
-        streamed: bool,
-    ) -> None:
-        self._maker = maker
-        self._in_pieces = in_pieces
-        self._name = name
-        self._told_in = told_in
-        """The field by which its answers are known; any other document is sent as it is."""
-        self._streamed = streamed
+    def response(answer: Document) -> HttpResponse:
+        if not streamed:
+            return whole(answer)
+        return wrapped_frames(in_pieces(answer) if told_in in answer else [answer])
 
-    @property
-    def form(self) -> str:
-        return f"bedrock invoke {self._name}{' frames' * self._streamed}"
-
-    def document(self, content: AnswerContent) -> Document:
-        return self._maker.document(content)
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed:
-            return whole(document)
-        return wrapped_frames(self._in_pieces(document) if self._told_in in document else [document])
+    return Speaker(
+        form=f"bedrock invoke{name and f' {name}'}{' frames' * streamed}",
+        document=document,
+        response=response,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,42 +149,26 @@ _MAKERS = (
 )
 
 
-class _TextSpeaker:
-    is_model = True
-
-    def __init__(self, maker: _Texts, *, streamed: bool) -> None:
-        self._maker = maker
-        self._streamed = streamed
-        self.form = f"bedrock invoke {maker.names[0]}{' frames' * streamed}"
-
-    def document(self, content: AnswerContent) -> Document:
+def _text_speaker(maker: _Texts, *, streamed: bool) -> Speaker:
+    def document(content: AnswerContent) -> Document:
         if content.tools:
             raise CannotEdit("This model is given a prompt, and calls no tools.")
-        made = self._maker.piece if self._streamed and self._maker.piece else self._maker.made
-        return made(content.text, self._maker.stop)
+        made = maker.piece if streamed and maker.piece else maker.made
+        return made(content.text, maker.stop)
 
-    def response(self, document: Document) -> HttpResponse:
-        return wrapped_frames([document]) if self._streamed else whole(document)
+    return _invoked(maker.names[0], document, streamed)
 
 
-class _UnknownMaker:
+def _unknown_maker(model: str, *, streamed: bool) -> Speaker:
     """A model whose answers we cannot write: the user has to give the document."""
 
-    is_model = True
-
-    def __init__(self, model: str, *, streamed: bool) -> None:
-        self._model = model
-        self._streamed = streamed
-        self.form = f"bedrock invoke{' frames' * streamed}"
-
-    def document(self, content: AnswerContent) -> Document:
+    def document(_content: AnswerContent) -> Document:
         raise CannotEdit(
-            f"Rewind does not know the shape of an answer of {self._model}.",
+            f"Rewind does not know the shape of an answer of {model}.",
             hint='give the answer whole: response={"…": …}',
         )
 
-    def response(self, document: Document) -> HttpResponse:
-        return wrapped_frames([document]) if self._streamed else whole(document)
+    return _invoked("", document, streamed)
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
@@ -214,31 +176,32 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     document, _ = asked_for(request)
     model, streamed = asked.model or "", asked.streamed
     if not unquote(request.head.path).rstrip("/").endswith(("/invoke", "/invoke-with-response-stream")):
-        return ConverseSpeaker(streamed=streamed)
+        return _converse(streamed=streamed)
     if at(document, "anthropic_version") is not None:
-        claude = AnthropicSpeaker(model, streamed=False)
-        return InvokedSpeaker(
-            claude, anthropic_events, name="anthropic", told_in="content", streamed=streamed
+        return _invoked(
+            "anthropic",
+            lambda content: message_document(content, model),
+            streamed,
+            in_pieces=event_documents,
+            told_in="content",
         )
     if isinstance(at(document, "message"), str):
-        command = OlderCohereSpeaker(streamed=False)
-        return InvokedSpeaker(command, older_documents, name="cohere chat", told_in="text", streamed=streamed)
+        return _invoked("cohere chat", older_document, streamed, in_pieces=older_documents, told_in="text")
     if turns := items_at(document, "messages"):
         blocks = [block for turn in turns for block in items_at(turn, "content")]
         if blocks and not any(text_at(block, "type") for block in blocks):
-            return ConverseSpeaker(streamed=streamed, invoked=True)
-        chat = ChatSpeaker(model, streamed=False, with_usage=False)
-        return InvokedSpeaker(
-            chat,
-            lambda whole: chunk_documents(whole, with_usage=True),
-            name="chat",
+            return _converse(streamed=streamed, invoked=True)
+        return _invoked(
+            "chat",
+            lambda content: completion_document(content, model),
+            streamed,
+            in_pieces=lambda answer: chunk_documents(answer, with_usage=True),
             told_in="choices",
-            streamed=streamed,
         )
     name = model.lower()
     for maker in _MAKERS:
-        if any(one in name for one in maker.names):
-            return _TextSpeaker(maker, streamed=streamed)
+        if any(part in name for part in maker.names):
+            return _text_speaker(maker, streamed=streamed)
     if at(document, "inputText") is not None:
-        return _TextSpeaker(_MAKERS[0], streamed=streamed)
-    return _UnknownMaker(model, streamed=streamed)
+        return _text_speaker(_MAKERS[0], streamed=streamed)
+    return _unknown_maker(model, streamed=streamed)

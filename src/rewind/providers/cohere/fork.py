@@ -31,31 +31,14 @@ _NO_USAGE: Document = {
 }
 
 
-class CohereSpeaker:
-    """``/v2/chat``: an object, or typed events."""
-
-    is_model = True
-
-    def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-
-    @property
-    def form(self) -> str:
-        return f"cohere {'events' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        message: Document = {"role": "assistant"}
-        if content.text or not content.tools:
-            message["content"] = [{"type": "text", "text": content.text}]
-        if content.tools:
-            message["tool_calls"] = [call(use) for use in content.tools]
-        stop = "TOOL_CALL" if content.tools else "COMPLETE"
-        return {"id": content.named(""), "message": message, "finish_reason": stop, "usage": _NO_USAGE}
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or not isinstance(document.get("message"), dict):
-            return whole(document)
-        return events(_event_documents(document), named=True)
+def _document(content: AnswerContent) -> Document:
+    message: Document = {"role": "assistant"}
+    if content.text or not content.tools:
+        message["content"] = [{"type": "text", "text": content.text}]
+    if content.tools:
+        message["tool_calls"] = [call(use) for use in content.tools]
+    stop = "TOOL_CALL" if content.tools else "COMPLETE"
+    return {"id": content.named(""), "message": message, "finish_reason": stop, "usage": _NO_USAGE}
 
 
 def _event_documents(document: Document) -> Iterator[Document]:
@@ -81,27 +64,6 @@ def _event_documents(document: Document) -> Iterator[Document]:
 
 def _event(kind: str, index: int, **message: Any) -> Document:
     return {"type": kind, "index": index, "delta": {"message": message}}
-
-
-class OlderCohereSpeaker:
-    """``/v1/chat``: an object, or lines of events whose last repeats it."""
-
-    is_model = True
-
-    def __init__(self, *, streamed: bool) -> None:
-        self._streamed = streamed
-
-    @property
-    def form(self) -> str:
-        return f"cohere-v1 {'lines' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        return older_document(content)
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or "text" not in document:
-            return whole(document)
-        return lines(older_documents(document), media="application/stream+json")
 
 
 def older_document(content: AnswerContent) -> Document:
@@ -141,6 +103,20 @@ def older_documents(document: Document) -> Iterator[Document]:
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
-    document, _ = asked_for(request)
-    older = at(document, "messages") is None
-    return OlderCohereSpeaker(streamed=asked.streamed) if older else CohereSpeaker(streamed=asked.streamed)
+    """``/v2/chat``: an object, or typed events; ``/v1/chat``: an object, or lines of events whose last repeats it."""
+
+    def response(document: Document) -> HttpResponse:
+        if not asked.streamed or not isinstance(document.get("message"), dict):
+            return whole(document)
+        return events(_event_documents(document), named=True)
+
+    def older_response(document: Document) -> HttpResponse:
+        if not asked.streamed or "text" not in document:
+            return whole(document)
+        return lines(older_documents(document), media="application/stream+json")
+
+    if at(asked_for(request)[0], "messages") is None:
+        form = f"cohere-v1 {'lines' if asked.streamed else 'whole'}"
+        return Speaker(form=form, document=older_document, response=older_response)
+    form = f"cohere {'events' if asked.streamed else 'whole'}"
+    return Speaker(form=form, document=_document, response=response)

@@ -14,44 +14,6 @@ from rewind.providers.shared.speak import pieces
 _NO_USAGE: Document = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
 
 
-class GeminiSpeaker:
-    """One answer, or several of the same shape: in events, or in a list where no events were asked for."""
-
-    is_model = True
-
-    def __init__(self, model: str, *, streamed: bool, as_events: bool, wrapped: bool = False) -> None:
-        self._model = model
-        self._streamed = streamed
-        self._as_events = as_events
-        self._wrapped = wrapped
-        """Whether Code Assist stands between."""
-
-    @property
-    def form(self) -> str:
-        how = ("events" if self._as_events else "list") if self._streamed else "whole"
-        return f"gemini {how}{' wrapped' * self._wrapped}"
-
-    def document(self, content: AnswerContent) -> Document:
-        text = [{"text": content.text}] if content.text or not content.tools else []
-        parts = [*text, *(function_call(use, LossLog()) for use in content.tools)]
-        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
-        answer = {
-            "candidates": [candidate],
-            "usageMetadata": _NO_USAGE,
-            "modelVersion": self._model,
-            "responseId": content.named(""),
-        }
-        return {"response": answer} if self._wrapped else answer
-
-    def response(self, document: Document) -> HttpResponse:
-        inner = document.get("response")
-        answer = inner if self._wrapped and isinstance(inner, dict) else document
-        if not self._streamed:
-            return whole(document, media="application/json; charset=UTF-8")
-        sent = [{"response": one} if answer is inner else one for one in _in_pieces(answer)]
-        return events(sent, newline=b"\r\n") if self._as_events else growing_list(sent)
-
-
 def _in_pieces(answer: Document) -> list[Document]:
     """The first candidate part by part, its texts in pieces; what ends an answer comes with the last."""
     first = at(answer, "candidates", 0)
@@ -77,10 +39,29 @@ def _part_pieces(part: Any) -> list[Any]:
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
-    document, _ = asked_for(request)
-    return GeminiSpeaker(
-        asked.model or "",
-        streamed=asked.streamed,
-        as_events=("alt", "sse") in request.head.query_pairs,
-        wrapped=isinstance(at(document, "request"), dict),
-    )
+    """One answer, or several of the same shape: in events, or in a list where no events were asked for."""
+    as_events = ("alt", "sse") in request.head.query_pairs
+    wrapped = isinstance(at(asked_for(request)[0], "request"), dict)  # Code Assist stands between
+
+    def document(content: AnswerContent) -> Document:
+        text = [{"text": content.text}] if content.text or not content.tools else []
+        parts = [*text, *(function_call(use, LossLog()) for use in content.tools)]
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+        answer = {
+            "candidates": [candidate],
+            "usageMetadata": _NO_USAGE,
+            "modelVersion": asked.model or "",
+            "responseId": content.named(""),
+        }
+        return {"response": answer} if wrapped else answer
+
+    def response(document: Document) -> HttpResponse:
+        inner = document.get("response")
+        answer = inner if wrapped and isinstance(inner, dict) else document
+        if not asked.streamed:
+            return whole(document, media="application/json; charset=UTF-8")
+        sent = [{"response": piece} if answer is inner else piece for piece in _in_pieces(answer)]
+        return events(sent, newline=b"\r\n") if as_events else growing_list(sent)
+
+    how = ("events" if as_events else "list") if asked.streamed else "whole"
+    return Speaker(form=f"gemini {how}{' wrapped' * wrapped}", document=document, response=response)

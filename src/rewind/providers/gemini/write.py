@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import Any
 
 from rewind.model.message import (
-    Answered,
     Media,
     Message,
     Part,
@@ -16,7 +15,7 @@ from rewind.model.message import (
     ToolUse,
     text_of,
 )
-from rewind.providers.api import Document, LossLog
+from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.gemini.parts import field, listed
 from rewind.providers.shared.answer_draft import inner
 from rewind.providers.shared.json_fields import at, objects_in
@@ -116,21 +115,8 @@ def _kind(part: Document) -> bool:
     return part.get("thought") is True
 
 
-class GeminiWriter:
-    """The system instruction stands beside the contents."""
-
-    def conversation(
-        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-    ) -> tuple[Any, list[Document]]:
-        return _system(system), contents_for(messages, losses)
-
-    def own_system(self, document: Document) -> tuple[Any, list[Document]]:
-        return field(inner(document, "request"), "systemInstruction") or None, []
-
-    def own_answer(
-        self, _answered: Answered, documents: Sequence[Any], _losses: LossLog
-    ) -> list[Document] | None:
-        return _own_answer(documents)
-
-
-WRITER = GeminiWriter()
+WRITER = Writer(
+    conversation=lambda system, messages, losses: (_system(system), contents_for(messages, losses)),
+    own_system=lambda document: (field(inner(document, "request"), "systemInstruction") or None, []),
+    own_answer=lambda _answered, documents, _losses: _own_answer(documents),
+)

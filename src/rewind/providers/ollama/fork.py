@@ -1,11 +1,10 @@
 """Requests of Ollama: OpenAI's messages, less the ids, with arguments as objects and pictures beside the text."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from rewind.errors import CannotEdit
-from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.message import Asked, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
 from rewind.providers.api import AnswerContent, Document, LossLog, Patcher, Speaker
 from rewind.providers.openai_chat.patch import ChatPatcher
@@ -85,58 +84,52 @@ def patcher_for(head: RequestHead, _document: Document) -> Patcher:
 # ── answers of Ollama's own API ───────────────────────────────────────────────────────────────────────────────
 
 
-class OllamaSpeaker:
+def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     """One document, or lines of them, of which the last has the counts."""
+    # Where /api/chat has a message, this has a text.
+    generates = unquote(request.head.path).rstrip("/").endswith("/api/generate")
+    in_lines = _generated_lines if generates else _chat_lines
 
-    is_model = True
-
-    def __init__(self, model: str, *, streamed: bool, generates: bool) -> None:
-        self._model = model
-        self._streamed = streamed
-        self._generates = generates
-        """``/api/generate`` has a text where ``/api/chat`` has a message."""
-
-    @property
-    def form(self) -> str:
-        api = "ollama-generate" if self._generates else "ollama"
-        return f"{api} {'lines' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        if self._generates and content.tools:
+    def document(content: AnswerContent) -> Document:
+        if generates and content.tools:
             raise CannotEdit("Ollama's /api/generate calls no tools.")
         message: Document = {"role": "assistant", "content": content.text}
         if content.tools:
             message["tool_calls"] = [call(use, LossLog()) for use in content.tools]
         return {
-            "model": self._model,
+            "model": asked.model or "",
             "created_at": "1970-01-01T00:00:00Z",
-            **({"response": content.text} if self._generates else {"message": message}),
+            **({"response": content.text} if generates else {"message": message}),
             "done": True,
             "done_reason": "stop",
             "prompt_eval_count": 0,
             "eval_count": 0,
         }
 
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or "done" not in document:
-            return whole(document)
-        about = {name: document[name] for name in ("model", "created_at") if name in document}
-        sent: list[Any] = []
-        if self._generates:
-            sent = [
-                {**about, "response": one, "done": False} for one in pieces(text_at(document, "response"))
-            ]
-            return lines([*sent, {**document, "response": ""}])
-        message = document.get("message")
-        fields = message if isinstance(message, dict) else {}
-        said: list[Document] = [{"content": one} for one in pieces(text_at(fields, "content"))]
-        asked = [{"content": "", "tool_calls": [one]} for one in items_at(fields, "tool_calls")]
-        for piece in (*said, *asked):
-            sent.append({**about, "message": {"role": "assistant", **piece}, "done": False})
-        rest = {**without(fields, "tool_calls"), "content": ""}
-        return lines([*sent, {**document, "message": rest}])
+    return Speaker(
+        form=f"{'ollama-generate' if generates else 'ollama'} {'lines' if asked.streamed else 'whole'}",
+        document=document,
+        response=lambda answer: (
+            lines(in_lines(answer)) if asked.streamed and "done" in answer else whole(answer)
+        ),
+    )
 
 
-def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
-    generates = unquote(request.head.path).rstrip("/").endswith("/api/generate")
-    return OllamaSpeaker(asked.model or "", streamed=asked.streamed, generates=generates)
+def _about(document: Document) -> Document:
+    return {name: document[name] for name in ("model", "created_at") if name in document}
+
+
+def _generated_lines(document: Document) -> Iterator[Document]:
+    for piece in pieces(text_at(document, "response")):
+        yield {**_about(document), "response": piece, "done": False}
+    yield {**document, "response": ""}
+
+
+def _chat_lines(document: Document) -> Iterator[Document]:
+    message = document.get("message")
+    fields = message if isinstance(message, dict) else {}
+    spoken: list[Document] = [{"content": piece} for piece in pieces(text_at(fields, "content"))]
+    asked = [{"content": "", "tool_calls": [use]} for use in items_at(fields, "tool_calls")]
+    for piece in (*spoken, *asked):
+        yield {**_about(document), "message": {"role": "assistant", **piece}, "done": False}
+    yield {**document, "message": {**without(fields, "tool_calls"), "content": ""}}

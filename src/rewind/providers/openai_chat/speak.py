@@ -1,6 +1,6 @@
 """Answers of OpenAI Chat Completions, and of the legacy completions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rewind.errors import CannotEdit
@@ -17,49 +17,32 @@ from rewind.providers.shared.write import arguments_text
 NO_USAGE: Document = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
-class ChatSpeaker:
-    """A completion, or its chunks and ``[DONE]``."""
+def completion_document(content: AnswerContent, model: str, *, functions: bool = False) -> Document:
+    """A completion. ``functions``: the request offers these, the older name of tools, which are called otherwise."""
+    spoken = content.text if content.text or not content.tools else None
+    message: Document = {"role": "assistant", "content": spoken}
+    stop = "stop"
+    if content.tools and functions:
+        use, *others = content.tools
+        if others:
+            raise CannotEdit("The request offers functions, of which an answer can call only one.")
+        stop = "function_call"
+        message[stop] = {"name": use.name, "arguments": arguments_text(use.arguments)}
+    elif content.tools:
+        stop, message["tool_calls"] = "tool_calls", [call(use) for use in content.tools]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": stop}
+    return _completion(content.named("chatcmpl-"), "chat.completion", model, choice)
 
-    is_model = True
 
-    def __init__(self, model: str, *, streamed: bool, with_usage: bool, functions: bool = False) -> None:
-        self._model = model
-        self._streamed = streamed
-        self._with_usage = with_usage
-        self._functions = functions
-        """Whether the request offers ``functions``, the older name of tools, which are called otherwise."""
-
-    @property
-    def form(self) -> str:
-        return f"openai-chat {'events' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        message: Document = {
-            "role": "assistant",
-            "content": content.text if content.text or not content.tools else None,
-        }
-        stop = "stop"
-        if content.tools and self._functions:
-            use, *others = content.tools
-            if others:
-                raise CannotEdit("The request offers functions, of which an answer can call only one.")
-            stop = "function_call"
-            message[stop] = {"name": use.name, "arguments": arguments_text(use.arguments)}
-        elif content.tools:
-            stop, message["tool_calls"] = "tool_calls", [call(use) for use in content.tools]
-        return {
-            "id": content.named("chatcmpl-"),
-            "object": "chat.completion",
-            "created": 0,
-            "model": self._model,
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": stop}],
-            "usage": NO_USAGE,
-        }
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or not isinstance(document.get("choices"), list):
-            return whole(document)
-        return events(chunk_documents(document, with_usage=self._with_usage), end="[DONE]")
+def _completion(name: str, kind: str, model: str, choice: Document) -> Document:
+    return {
+        "id": name,
+        "object": kind,
+        "created": 0,
+        "model": model,
+        "choices": [choice],
+        "usage": NO_USAGE,
+    }
 
 
 def chunk_documents(completion: Document, *, with_usage: bool) -> Iterator[Document]:
@@ -105,53 +88,42 @@ def _function_pieces(function: Any, given: str) -> Iterator[Document]:
     yield from ({given: one} for one in pieces(text_at(function, given)))
 
 
-class CompletionSpeaker:
-    """The legacy completions: a text, and nothing else."""
+def _text_document(content: AnswerContent, model: str) -> Document:
+    if content.tools:
+        raise CannotEdit("The completions API calls no tools.")
+    choice = {"index": 0, "text": content.text, "logprobs": None, "finish_reason": "stop"}
+    return _completion(content.named("cmpl-"), "text_completion", model, choice)
 
-    is_model = True
 
-    def __init__(self, model: str, *, streamed: bool) -> None:
-        self._model = model
-        self._streamed = streamed
-
-    @property
-    def form(self) -> str:
-        return f"completions {'events' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        if content.tools:
-            raise CannotEdit("The completions API calls no tools.")
-        return {
-            "id": content.named("cmpl-"),
-            "object": "text_completion",
-            "created": 0,
-            "model": self._model,
-            "choices": [{"index": 0, "text": content.text, "logprobs": None, "finish_reason": "stop"}],
-            "usage": NO_USAGE,
-        }
-
-    def response(self, document: Document) -> HttpResponse:
-        choices = items_at(document, "choices")
-        if not self._streamed or not choices:
-            return whole(document)
-        about = without(document, "choices", "usage")
-        sent = [
-            {**about, "choices": [{**choice, "text": one, "finish_reason": None}]}
-            for choice in choices
-            for one in pieces(text_at(choice, "text"))
-        ]
-        ends = [{**about, "choices": [{**choice, "text": ""}]} for choice in choices]
-        return events([*sent, *ends], end="[DONE]")
+def _text_documents(document: Document) -> Iterator[Document]:
+    about, choices = without(document, "choices", "usage"), items_at(document, "choices")
+    for choice in choices:
+        for piece in pieces(text_at(choice, "text")):
+            yield {**about, "choices": [{**choice, "text": piece, "finish_reason": None}]}
+    yield from ({**about, "choices": [{**choice, "text": ""}]} for choice in choices)
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     document, _ = asked_for(request)
-    model = asked.model or ""
+    model, form = asked.model or "", "events" if asked.streamed else "whole"
+
+    def spoken(chunks: Callable[[Document], Iterator[Document]]) -> Callable[[Document], HttpResponse]:
+        def response(answer: Document) -> HttpResponse:
+            sent = list(chunks(answer)) if asked.streamed and items_at(answer, "choices") else []
+            return events(sent, end="[DONE]") if sent else whole(answer)
+
+        return response
+
     if at(document, "messages") is None and at(document, "prompt") is not None:
-        return CompletionSpeaker(model, streamed=asked.streamed)
-    return ChatSpeaker(
-        model,
-        streamed=asked.streamed,
-        with_usage=at(document, "stream_options", "include_usage") is True,
-        functions=bool(items_at(document, "functions")),
+        return Speaker(
+            form=f"completions {form}",
+            document=lambda content: _text_document(content, model),
+            response=spoken(_text_documents),
+        )
+    functions = bool(items_at(document, "functions"))
+    with_usage = at(document, "stream_options", "include_usage") is True
+    return Speaker(
+        form=f"openai-chat {form}",
+        document=lambda content: completion_document(content, model, functions=functions),
+        response=spoken(lambda answer: chunk_documents(answer, with_usage=with_usage)),
     )

@@ -15,7 +15,7 @@ from rewind.model.message import (
     ToolUse,
     text_of,
 )
-from rewind.providers.api import Document, LossLog
+from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.shared.write import arguments_text, tied, told_in
 
 
@@ -124,25 +124,18 @@ _USUAL = {"image": "image/png", "document": "application/pdf", "file": "applicat
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
-class ChatWriter:
-    """The system prompt is the first message."""
-
-    def conversation(
-        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-    ) -> tuple[Any, list[Document]]:
-        first = [_system_message(system, losses)] if system else []
-        return None, [*first, *messages_for(messages, losses)]
-
-    def own_system(self, _document: Document) -> tuple[Any, list[Document]]:
-        return None, []
-
-    def own_answer(
-        self, answered: Answered, _documents: Sequence[Any], losses: LossLog
-    ) -> list[Document] | None:
-        """Its words and its calls; what the model thought, no such API takes back."""
-        message = Message(Role.ASSISTANT, answered.parts)
-        named = all(use.id for use in answered.tool_uses)
-        return messages_for([message] if named else tied([message]), losses)
+def _conversation(
+    system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
+) -> tuple[Any, list[Document]]:
+    first = [_system_message(system, losses)] if system else []
+    return None, [*first, *messages_for(messages, losses)]
 
 
-WRITER = ChatWriter()
+def _own_answer(answered: Answered, _documents: Sequence[Any], losses: LossLog) -> list[Document]:
+    """Its words and its calls; what the model thought, no such API takes back."""
+    message = Message(Role.ASSISTANT, answered.parts)
+    named = all(use.id for use in answered.tool_uses)
+    return messages_for([message] if named else tied([message]), losses)
+
+
+WRITER = Writer(conversation=_conversation, own_system=lambda _document: (None, []), own_answer=_own_answer)

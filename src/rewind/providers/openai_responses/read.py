@@ -21,8 +21,7 @@ from rewind.model.message import (
     ToolResult,
     ToolUse,
 )
-from rewind.providers.api import Volatile
-from rewind.providers.openai_chat.read import NOISE, openai_error
+from rewind.providers.openai_chat.read import openai_error
 from rewind.providers.shared.answer_draft import (
     AnswerDraft,
     JsonPath,
@@ -44,8 +43,6 @@ from rewind.providers.shared.json_fields import (
     writable,
 )
 
-_STATE = "Names what an earlier answer left on the server; every run is given another name."
-
 USAGE = UsageTable(
     # What was cached is counted inside the input, and thinking inside the output.
     input=(("input_tokens",),),
@@ -58,19 +55,6 @@ USAGE = UsageTable(
 _READ_FIELDS = ("model", "instructions", "input", "tools", "stream", "previous_response_id", "conversation")
 _RUN_BY_THE_AGENT = ("computer", "computer_use_preview", "local_shell", "shell", "apply_patch")
 _ENDS = ("completed", "incomplete", "failed", "cancelled")
-
-
-VOLATILE = (
-    Volatile("previous_response_id", _STATE, linked=True),
-    Volatile("conversation", _STATE, linked=True),
-    Volatile("conversation.id", _STATE, linked=True),
-    Volatile(
-        "input[*].id", "Names an item of an earlier answer, or one that the framework made.", linked=True
-    ),
-    Volatile("input[*].call_id", "Ties a tool's result to its call.", linked=True),
-    Volatile("input[*].approval_request_id", "Ties an approval to its request.", linked=True),
-    *NOISE,
-)
 
 
 class OpenAIResponsesReader:

@@ -21,55 +21,34 @@ _NO_USAGE: Document = {
 _STATUSES = ("completed", "incomplete", "failed")
 
 
-class ResponsesSpeaker:
-    """A response, or its events."""
-
-    is_model = True
-
-    def __init__(self, model: str, *, streamed: bool) -> None:
-        self._model = model
-        self._streamed = streamed
-
-    @property
-    def form(self) -> str:
-        return f"openai-responses {'events' if self._streamed else 'whole'}"
-
-    def document(self, content: AnswerContent) -> Document:
-        text: Document = {"type": "output_text", "text": content.text, "annotations": [], "logprobs": []}
-        message = {
-            "type": "message",
-            "id": content.named("msg_"),
-            "role": "assistant",
-            "status": "completed",
-            "content": [text],
-        }
-        calls = [{"id": f"fc_{use.id}", **call(use), "status": "completed"} for use in content.tools]
-        return {
-            "id": content.named("resp_"),
-            "object": "response",
-            "created_at": 0,
-            "status": "completed",
-            "error": None,
-            "incomplete_details": None,
-            "instructions": None,
-            "metadata": {},
-            "model": self._model,
-            "output": [*([message] if content.text or not content.tools else []), *calls],
-            "parallel_tool_calls": True,
-            "temperature": None,
-            "tool_choice": "auto",
-            "tools": [],
-            "top_p": None,
-            "usage": _NO_USAGE,
-        }
-
-    def response(self, document: Document) -> HttpResponse:
-        if not self._streamed or not isinstance(document.get("output"), list):
-            return whole(document)
-        numbered = (
-            {**event, "sequence_number": number} for number, event in enumerate(_event_documents(document))
-        )
-        return events(numbered, named=True)
+def _response_document(content: AnswerContent, model: str) -> Document:
+    text: Document = {"type": "output_text", "text": content.text, "annotations": [], "logprobs": []}
+    message = {
+        "type": "message",
+        "id": content.named("msg_"),
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
+    calls = [{"id": f"fc_{use.id}", **call(use), "status": "completed"} for use in content.tools]
+    return {
+        "id": content.named("resp_"),
+        "object": "response",
+        "created_at": 0,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": model,
+        "output": [*([message] if content.text or not content.tools else []), *calls],
+        "parallel_tool_calls": True,
+        "temperature": None,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "usage": _NO_USAGE,
+    }
 
 
 def _event_documents(response: Document) -> Iterator[Document]:
@@ -122,4 +101,14 @@ def _call_events(item: Any, kind: str, field: str) -> Iterator[Document]:
 
 
 def speaker_for(_request: HttpRequest, asked: Asked) -> Speaker:
-    return ResponsesSpeaker(asked.model or "", streamed=asked.streamed)
+    def response(document: Document) -> HttpResponse:
+        if not asked.streamed or not isinstance(document.get("output"), list):
+            return whole(document)
+        numbered = enumerate(_event_documents(document))
+        return events(({**event, "sequence_number": number} for number, event in numbered), named=True)
+
+    return Speaker(
+        form=f"openai-responses {'events' if asked.streamed else 'whole'}",
+        document=lambda content: _response_document(content, asked.model or ""),
+        response=response,
+    )

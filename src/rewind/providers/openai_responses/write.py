@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
-from rewind.providers.api import Document, LossLog
+from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse
+from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.openai_responses.read import ResponseItems
 from rewind.providers.shared.json_fields import objects_in, text_at, without
 from rewind.providers.shared.write import arguments_text, told_in
@@ -137,23 +137,20 @@ def answer_items(documents: Iterable[Any], losses: LossLog) -> list[Document]:
     return items
 
 
-class ResponsesWriter:
-    """The system prompt is the first item."""
-
-    def conversation(
-        self, system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-    ) -> tuple[Any, list[Document]]:
-        first = [_system_item(system, losses)] if system else []
-        return None, [*first, *items_for(messages, losses)]
-
-    def own_system(self, document: Document) -> tuple[Any, list[Document]]:
-        instructions = document.get("instructions")
-        return None, [{"role": "system", "content": instructions}] if instructions else []
-
-    def own_answer(
-        self, _answered: Answered, documents: Sequence[Any], losses: LossLog
-    ) -> list[Document] | None:
-        return answer_items(documents, losses)
+def _conversation(
+    system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
+) -> tuple[Any, list[Document]]:
+    first = [_system_item(system, losses)] if system else []
+    return None, [*first, *items_for(messages, losses)]
 
 
-WRITER = ResponsesWriter()
+def _own_system(document: Document) -> tuple[Any, list[Document]]:
+    instructions = document.get("instructions")
+    return None, [{"role": "system", "content": instructions}] if instructions else []
+
+
+WRITER = Writer(
+    conversation=_conversation,
+    own_system=_own_system,
+    own_answer=lambda _answered, documents, losses: answer_items(documents, losses),
+)

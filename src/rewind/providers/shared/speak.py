@@ -93,49 +93,34 @@ _WORDS = ""
 """Under this name, which no document has, a text waits to be sent as it is."""
 
 
-class HttpSpeaker:
+def plain_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
     """Any other call: the text itself."""
 
-    form = "http"
-    is_model = False
+    def response(document: Document) -> HttpResponse:
+        if set(document) != {_WORDS}:
+            return whole(document)
+        return whole_body(str(document[_WORDS]).encode(errors="replace"), media="text/plain; charset=utf-8")
 
-    def document(self, content: AnswerContent) -> Document:
-        return {_WORDS: content.text}
-
-    def response(self, document: Document) -> HttpResponse:
-        if set(document) == {_WORDS}:
-            return whole_body(
-                str(document[_WORDS]).encode(errors="replace"), media="text/plain; charset=utf-8"
-            )
-        return whole(document)
-
-
-class NumberSpeaker:
-    """Vectors, or a count of tokens: nobody can make these up from words."""
-
-    is_model = False
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self.form = what
-
-    def document(self, content: AnswerContent) -> Document:
-        raise CannotEdit(
-            f"The call asks for {self._what}, and a text is none.",
-            hint='give the answer whole: response={"…": …}',
-        )
-
-    def response(self, document: Document) -> HttpResponse:
-        return whole(document)
-
-
-def plain_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return HttpSpeaker()
+    return Speaker(
+        form="http", is_model=False, document=lambda content: {_WORDS: content.text}, response=response
+    )
 
 
 def vector_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return NumberSpeaker("vectors")
+    return _number_speaker("vectors")
 
 
 def token_count_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return NumberSpeaker("a count of tokens")
+    return _number_speaker("a count of tokens")
+
+
+def _number_speaker(what: str) -> Speaker:
+    """Nobody can make these up from words."""
+
+    def document(_content: AnswerContent) -> Document:
+        raise CannotEdit(
+            f"The call asks for {what}, and a text is none.",
+            hint='give the answer whole: response={"…": …}',
+        )
+
+    return Speaker(form=what, is_model=False, document=document, response=whole)
