@@ -289,9 +289,9 @@ def test_a_step_that_is_not_there_and_a_session_without_a_step_are_one_sentence(
         "has no step 7; it has 2, from 1 to 2" in missing.talk and f"rewind inspect {base}:2" in missing.talk
     )
     for name, sentence in (
-        (f"{base}:2.1", "names a tool call, and a fork begins at a step"),
-        (f"{base}:-1", "'-1' is no step: they are counted from 1"),
-        (f"{base}:two", "'two' is no step: they are counted from 1"),
+        (f"{base}:2.1", "is a tool call, and a fork starts at a step"),
+        (f"{base}:-1", "'-1' is not a valid step: steps count from 1"),
+        (f"{base}:two", "'two' is not a valid step: steps count from 1"),
     ):
         wrong_step = fork(bench, name)
         assert wrong_step.code == 2 and sentence in wrong_step.talk
@@ -497,13 +497,13 @@ def test_what_is_saved_in_the_editor_goes_out_as_the_step(lab: MakeLab, tmp_path
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("pass", "Nothing was changed in the editor. Nothing was run."),
-        ("text = text[:-5]", "What was saved is no JSON"),
+        ("pass", "You changed nothing in the editor. Nothing was run."),
+        ("text = text[:-5]", "What you saved is not valid JSON"),
         ("sys.exit(3)", "ended with exit code 3. Nothing was run."),
-        ("text = '[1, 2]'", "What was saved is no JSON object. Nothing was run."),
-        ("text = 'null'", "What was saved is no JSON object. Nothing was run."),
-        ("text = text.replace('0.7', 'NaN')", "What was saved is no JSON (NaN is no number there)"),
-        ("text = ' \\n'", "The file was left empty: called off. Nothing was run."),
+        ("text = '[1, 2]'", "What you saved is not a JSON object. Nothing was run."),
+        ("text = 'null'", "What you saved is not a JSON object. Nothing was run."),
+        ("text = text.replace('0.7', 'NaN')", "What you saved is not valid JSON (NaN is not a JSON number)"),
+        ("text = ' \\n'", "The file is empty, so the fork is called off. Nothing was run."),
     ],
     ids=["unchanged", "no JSON", "a failing editor", "a list", "null", "NaN", "empty"],
 )

@@ -184,7 +184,7 @@ def test_the_command_says_proven_with_its_counts(
     shown, talk = capfd.readouterr()
     verdict = shown.partition("✓ Proven")[2]
     assert verdict.startswith(": the system prompt\n")
-    assert "Control    asked again as it was: like the bad run" in verdict
+    assert "Control    asked again unchanged: like the bad run" in verdict
     assert "Put back   the system prompt: like the good run" in verdict
     assert "Smallest   1 of 40 changed sentences turns it:" in verdict
     assert TELLING in verdict

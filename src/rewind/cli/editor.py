@@ -34,13 +34,13 @@ def edit_json(
         except FileNotFoundError as error:
             raise UsageError("The editor left no file behind. Nothing was run.") from error
         if not written.strip():
-            raise UsageError("The file was left empty: called off. Nothing was run.")
+            raise UsageError("The file is empty, so the fork is called off. Nothing was run.")
         try:
             saved = _object(written)
         except (ValueError, RecursionError) as error:
             kept = True  # somebody's work is in there
             raise UsageError(
-                f"What was saved is no JSON {error}. Nothing was run.",
+                f"What you saved is not {error}. Nothing was run.",
                 hint=f"What you wrote is still in {path}",
             ) from error
     finally:
@@ -48,7 +48,7 @@ def edit_json(
             shutil.rmtree(folder, ignore_errors=True)
     if saved == document:
         raise UsageError(
-            "Nothing was changed in the editor. Nothing was run.",
+            "You changed nothing in the editor. Nothing was run.",
             hint="rewind fork SESSION:STEP, without --edit, asks the step again as it is.",
         )
     return saved
@@ -58,15 +58,15 @@ def _object(written: str) -> dict[str, Any]:
     """Raises ValueError, which says what the text is not."""
 
     def no_number(word: str) -> Any:
-        raise ValueError(f"{word} is no number there")
+        raise ValueError(f"{word} is not a JSON number")
 
     try:
         written.encode()  # bytes that are no text are no JSON either
         saved = json.loads(written, parse_constant=no_number)
     except ValueError as error:
-        raise ValueError(f"({error})") from error
+        raise ValueError(f"valid JSON ({error})") from error
     if not isinstance(saved, dict):
-        raise ValueError("object")
+        raise ValueError("a JSON object")
     return saved
 
 
@@ -78,7 +78,7 @@ def _open_editor(path: Path, env: Mapping[str, str], terminal: int | None) -> No
     except (OSError, ValueError) as error:
         raise EnvironmentProblem(
             f"The editor {named!r} could not be started: {error}.",
-            hint="Set EDITOR to one that is there, for example EDITOR=nano",
+            hint="Set EDITOR to an editor that is installed, for example EDITOR=nano",
         ) from error
     if code != 0:
         raise UsageError(f"The editor {named!r} ended with exit code {code}. Nothing was run.")

@@ -154,7 +154,9 @@ def read_money(context: click.Context, parameter: click.Parameter, value: str | 
     except ValueError:
         usd = -1.0
     if not 0 < usd < float("inf"):
-        raise click.BadParameter(f"{value!r} is no sum in US dollars, such as 0.50.", context, parameter)
+        raise click.BadParameter(
+            f"{value!r} is not a valid amount in US dollars, such as 0.50.", context, parameter
+        )
     return usd
 
 

@@ -68,7 +68,7 @@ def console(session: str, step: int) -> Iterator[Console]:
         descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(
-            "--step asks a person how to go on, and there is no terminal to ask on.",
+            "--step asks you how to go on, but there is no terminal.",
             hint=f"rewind replay {session} --step {step} --json shows what is about to be sent and ends there; "
             f"see also --until {step}, and rewind inspect {session}:{step} --context",
         ) from error
@@ -110,7 +110,7 @@ class Stepper:
         match self.console.line(stop.agent_ended):
             case None:
                 screen.line()
-                screen.line(Span("the agent has ended, or was ended", "yellow"))
+                screen.line(Span("the agent has ended", "yellow"))
                 return StepCommand.NEXT
             case "":
                 return StepCommand.NEXT
@@ -211,9 +211,12 @@ def _facts(request: NextRequest, *, drifted: bool) -> Iterator[tuple[str, str | 
     if request.asked.note:
         yield "note", Span(request.asked.note, "yellow")
     if drifted:
-        yield "drift", Span(f"not what was recorded as step {request.index}, and taken for it", "yellow")
+        yield (
+            "drift",
+            Span(f"differs from the recorded step {request.index}, and is accepted for it", "yellow"),
+        )
     if request.recorded.step.request.asked_key:
-        changed = "this fork had changed it on its way out; shown is what the agent sends"
+        changed = "this fork changed it on its way out; this is what the agent sends"
         yield "edited", Span(changed, "yellow")
 
 
@@ -224,7 +227,7 @@ def _value(value: Any) -> str:
 def _body_shown(sent: HttpRequest) -> str:
     read = read_body(sent.body, sent.head.headers)
     if read.binary is not None:
-        return plural(len(read.binary), "byte") + " that are no text"
+        return plural(len(read.binary), "byte") + " that are not text"
     return json.dumps(read.json, indent=2, ensure_ascii=False) if read.is_json else (read.text or "")
 
 

@@ -110,7 +110,7 @@ def bisect_groups(
     with _opened(home, (*goods, *bads), on_progress) as sides:
         good, bad = tuple(sides[: len(goods)]), tuple(sides[len(goods) :])
         if both := {side.id for side in good} & {side.id for side in bad}:
-            raise UsageError(f"Session {min(both)} is named as good and as bad.")
+            raise UsageError(f"Session {min(both)} is given as good and as bad.")
         yield GroupBisection(
             goods=good,
             bads=bad,
@@ -135,7 +135,7 @@ def _whole(library: Library, ref: str) -> Session:
     session, step = split_step(ref)
     if step is not None:
         raise UsageError(
-            f"Whole sessions are compared, not steps ({ref!r}).", hint=f"rewind diff {ref} …, or {session}"
+            f"bisect compares whole sessions, not steps ({ref!r}).", hint=f"rewind diff {ref} …, or {session}"
         )
     return library.find(ref)
 
@@ -145,7 +145,7 @@ def _check_readable(finding: Finding, good: ComparedSession, bad: ComparedSessio
     for side, step in zip((good, bad), finding.step, strict=True):
         if step in side.damaged:
             raise DamagedStore(
-                f"A body of step {step} of session {side.id} is damaged: whether the runs part there cannot be told.",
+                f"A body of step {step} of session {side.id} is damaged: the runs may or may not part there.",
                 hint=f"rewind verify {side.ref}, and rewind diff {good.ref} {bad.ref} shows the other steps",
             )
 

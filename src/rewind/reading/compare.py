@@ -161,7 +161,7 @@ def diff_sessions(
     if step is not None:
         if at_a is not None or at_b is not None:
             raise UsageError(
-                "--step N is for whole sessions; A:N B:M names the steps themselves.",
+                "--step takes whole sessions; A:N B:M already names the steps.",
                 hint=f"rewind diff {ref_a} {ref_b} --step {step}",
             )
         at_a = step
@@ -209,6 +209,6 @@ def _move_at(side: ComparedSession, index: int) -> Move:
         if index == move.index or index in move.failures:
             return move
     raise UsageError(
-        f"Step {index} is a note, and runs are not compared by notes.",
+        f"Step {index} is a note, and diff does not compare notes.",
         hint=f"rewind inspect {side.ref}:{index}",
     )

@@ -77,7 +77,7 @@ def form_named_by(output: str | None) -> ExportForm:
     if name in ("", "-") or name.endswith((".rw", ".rw.zst", "/")) or Path(name).is_dir():
         return ExportForm.CASSETTE
     raise UsageError(
-        f"{output!r} says by its ending neither .rw nor .rw.zst, .har or .md.",
+        f"{output!r} does not end in .rw, .rw.zst, .har or .md.",
         hint=f"-o {output}.rw; --har and --markdown take any name",
     )
 
@@ -139,7 +139,7 @@ def export_session(
     name, step = split_step(ref)
     if step is not None:
         raise UsageError(
-            f"A session is exported, or a range of its steps ({ref!r}).",
+            f"export takes a session, not a step ({ref!r}).",
             hint=f"rewind export {name} --steps {step}",
         )
     with _time_limit(bool(options.redact)) as restart:
@@ -186,7 +186,7 @@ def _time_limit(guarded: bool) -> Iterator[Callable[[bool], None]]:
     def too_long(_number: int, _frame: FrameType | None) -> None:
         raise UsageError(
             f"The patterns of --redact took more than {PATIENCE_SECONDS:g} s for one step. Nothing was written.",
-            hint="a repeat inside a repeat, such as (a+)+, takes for ever on some texts",
+            hint="a repeat inside a repeat, such as (a+)+, can take forever on some texts",
         )
 
     def restart(goes_on: bool) -> None:
@@ -416,7 +416,7 @@ def _put(path: Path, data: bytes, *, force: bool) -> bytes:
     try:
         if path.exists() and not force and not _holds(path, data):
             raise UsageError(
-                f"{str(path)!r} is there already, and holds something else.",
+                f"{str(path)!r} already exists and holds something else.",
                 hint="--force replaces it, -o FILE writes elsewhere",
             )
         write_cassette_file(path, data)

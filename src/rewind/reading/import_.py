@@ -91,7 +91,7 @@ def import_named(home: Path, file: str, *, name: str | None = None) -> Imported:
     if path.is_file() and file != "-":
         return import_file(home, path, name=name)
     if path.is_dir() or not path.exists():
-        what = "is a folder" if path.is_dir() else "is not there"
+        what = "is a folder" if path.is_dir() else "does not exist"
         raise SessionNotFound(f"{file!r} {what}.", hint="rewind import FILE, such as run.rw")
     try:
         with path.open("rb") as pipe:
@@ -174,7 +174,7 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
     try:
         foreign = _FOREIGN[kind](data)
         if not foreign.exchanges:
-            raise BadCassette("It holds no exchange, so there is nothing to import.")
+            raise BadCassette("It holds no exchanges, so there is nothing to import.")
         if len(foreign.exchanges) > MOST_EXCHANGES:
             raise BadCassette(f"It holds more than {MOST_EXCHANGES:,} exchanges.")
     except BadCassette as problem:
@@ -237,7 +237,7 @@ class _Source:
         if len(data) > FILE_LIMIT:
             megabytes = FILE_LIMIT // 1024 // 1024
             raise BadCassette(
-                f"It is larger than {megabytes} MB, which Rewind does not read.", path=self.shown
+                f"It is larger than {megabytes} MB, the most that Rewind reads.", path=self.shown
             )
         return data
 

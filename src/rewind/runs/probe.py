@@ -173,19 +173,19 @@ class _Prover:
         row = self._finding.at
         if row is None or row.a is None or row.b is None or row.a.sketch is None:
             raise NothingToProve(
-                "There is no step that both runs made and where they part: nothing can be put back.",
+                "The runs do not part at a step that both made, so nothing can be put back.",
                 hint="rewind diff shows all that differs",
             )
         if not self._finding.answers_part:
             raise NothingToProve(
-                "Both runs do the same: there is no outcome that putting something back could turn.",
+                "Both runs do the same, so there is no outcome to turn.",
                 hint="rewind diff shows all that differs",
             )
         found = remedies(self._finding)
         try:
             control = self._try("nothing, as a control", ())
         except _Stopped as stop:
-            raise NothingToProve(f"The control could not be asked to its end: {stop}.") from stop
+            raise NothingToProve(f"The control could not be completed: {stop}.") from stop
         trials: list[Trial] = []
         stopped, least = None, None
         try:
@@ -225,7 +225,7 @@ class _Prover:
         outcomes, sessions = [], []
         for sample in range(self._options.samples):
             if self._calls >= self._options.most_calls:
-                raise _Stopped(f"{self._calls} live calls are made, and no more may be")
+                raise _Stopped(f"the limit of {self._calls} live calls is reached")
             result = self._fork(edits, sample)
             outcomes.append(self._outcome(result))
             sessions.append(result.session_id)
@@ -244,7 +244,7 @@ class _Prover:
             raise _Stopped(result.stopped)
         if result.answer is None:
             raise ProbeFailed(
-                f"A probe never came to its question. {result.unasked or ''}".rstrip(),
+                f"A probe never reached the step. {result.unasked or ''}".rstrip(),
                 hint=f"rewind inspect {result.session_id}",
             )
         return result

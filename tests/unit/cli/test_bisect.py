@@ -489,15 +489,15 @@ def test_an_ambiguous_session_lists_those_it_may_be(rewind: Rewind, shelf: Shelf
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Two sessions are compared, a good one and a bad one; 0 given."),
-        ((GOOD,), "Two sessions are compared, a good one and a bad one; 1 given."),
-        ((GOOD, BAD, GOOD), "Two sessions are compared, a good one and a bad one; 3 given."),
+        ((), "bisect compares two sessions, a good one and a bad one, but got 0."),
+        ((GOOD,), "bisect compares two sessions, a good one and a bad one, but got 1."),
+        ((GOOD, BAD, GOOD), "bisect compares two sessions, a good one and a bad one, but got 3."),
         (("--good", GOOD), "There is nothing to compare with: --bad is missing."),
-        (("--good", "--bad", BAD), "--good needs a session, or several."),
-        (("--good", GOOD, "--bad"), "--bad needs a session, or several."),
-        ((GOOD, "--bad", BAD), f"'{GOOD}' is neither behind --good nor behind --bad."),
-        ((f"{GOOD}:2", BAD), f"Whole sessions are compared, not steps ('{GOOD}:2')."),
-        (("--good", GOOD, BAD, "--bad", BAD), f"Session {BAD} is named as good and as bad."),
+        (("--good", "--bad", BAD), "--good needs at least one session."),
+        (("--good", GOOD, "--bad"), "--bad needs at least one session."),
+        ((GOOD, "--bad", BAD), f"'{GOOD}' follows neither --good nor --bad."),
+        ((f"{GOOD}:2", BAD), f"bisect compares whole sessions, not steps ('{GOOD}:2')."),
+        (("--good", GOOD, BAD, "--bad", BAD), f"Session {BAD} is given as good and as bad."),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(

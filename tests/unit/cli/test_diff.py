@@ -81,7 +81,7 @@ def test_ids_and_times_count_as_the_same(rewind: Rewind, shelf: Shelf) -> None:
     ran = rewind("diff", A, B)
     assert ran.code == ExitCode.OK
     assert "        3 steps only in ids and times\n" in ran.text
-    assert ran.text.endswith("✓ the same, but for ids and times: 3 steps\n")
+    assert ran.text.endswith("✓ the same, except for ids and times: 3 steps\n")
 
 
 def test_every_aspect_has_its_place_and_its_form(rewind: Rewind, shelf: Shelf) -> None:

@@ -86,13 +86,13 @@ def test_the_form_follows_the_ending_and_dash_is_stdout(rewind: Rewind, shelf: S
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("-o", "x.txt"), "neither .rw nor"),
+        (("-o", "x.txt"), "does not end in .rw"),
         (("--har", "--markdown"), "one of them"),
         (("-o", "-", "--json"), "one of them"),
-        (("--steps", "b..c"), "no range of steps"),
+        (("--steps", "b..c"), "not a valid range of steps"),
         (("--steps", "5..3"), "ends before it begins"),
-        (("--steps", ".."), "no range of steps"),
-        (("--redact", "("), "no regular expression"),
+        (("--steps", ".."), "not a valid range of steps"),
+        (("--redact", "("), "not a valid regular expression"),
     ],
 )
 def test_what_makes_no_sense_is_said_and_nothing_is_written(
@@ -167,7 +167,7 @@ def test_strict_secrets_write_nothing(rewind: Rewind, shelf: Shelf, tmp_path: Pa
     told = rewind("export", "leak", "--strict-secrets", "--json")
     assert (told.code, told.json()["file"], len(told.json()["findings"])) == (1, None, 1)
     assert not list(tmp_path.glob("*.rw"))
-    hinted = ran.talk.split("to take them out: rewind ")[1].splitlines()[0]
+    hinted = ran.talk.split("to remove them: rewind ")[1].splitlines()[0]
     assert hinted == "export leak --strict-secrets --redact 'gh[pousr]_[A-Za-z0-9]{30,}'"
     assert rewind("export", "leak", "--strict-secrets", "--redact", "gh[pousr]_[A-Za-z0-9]{30,}").code == 0
     assert KEY.encode() not in (tmp_path / "leak.rw").read_bytes()

@@ -124,11 +124,11 @@ def test_a_pattern_that_matches_nothing_is_said(rewind: Rewind, shelf: Shelf) ->
     assert "--redact 8821 matched nothing" not in ran.talk
 
 
-def test_an_agent_that_is_given_placeholders_may_go_another_way(rewind: Rewind, shelf: Shelf) -> None:
+def test_an_agent_that_is_given_placeholders_may_take_another_path(rewind: Rewind, shelf: Shelf) -> None:
     talk = begin(shelf, "9b2c0d1e").says("Who am I?")
     talk.hears("You are ACME-778.").says("Thanks.").hears("Goodbye.").end()
     ran = rewind("export", "9b2c", "--redact", "ACME-[0-9-]+", "-o", "x.rw", "--json")
-    assert "the agent is given placeholders at step 1: where it acts on what was removed" in ran.talk
+    assert "the agent gets placeholders at step 1: if it acts on what was removed" in ran.talk
     assert ran.json()["redactions"]["answers_changed"] == [1]
 
 
@@ -137,7 +137,7 @@ def test_the_hint_is_the_whole_command_and_works(rewind: Rewind, shelf: Shelf, t
     talk.hears("I will.", use("lookup", order="8821")).brings(f"token={KEY}").hears("Found it.").end()
     ran = rewind("export", "leak", "-o", "my x.har", "--steps", "2..", "--redact", "8821")
     assert "my x.har was written, and holds them" in ran.talk
-    hint = ran.talk.split("to take them out: ")[1].splitlines()[0]
+    hint = ran.talk.split("to remove them: ")[1].splitlines()[0]
     assert hint == (
         "rewind export leak --steps 2.. -o 'my x.har' --redact 8821 --redact 'gh[pousr]_[A-Za-z0-9]{30,}' --force"
     )

@@ -72,7 +72,7 @@ def test_a_name_may_be_given_to_one_file(rewind: Rewind, shelf: Shelf) -> None:
     assert rewind("inspect", "the incident", "--home", "elsewhere").code == 0
     again = rewind("import", "one.rw", "--name", "new name", "--home", "elsewhere")
     assert again.code == 0
-    assert "there already, under the name 'the incident', so --name 'new name' was not used" in again.talk
+    assert "it already exists under the name 'the incident', so --name 'new name' was not used" in again.talk
     assert "not used" not in rewind("import", "one.rw", "--name", "the incident", "--home", "elsewhere").talk
 
 

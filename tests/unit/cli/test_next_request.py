@@ -105,8 +105,8 @@ def test_drift_and_the_edit_of_a_fork_are_told(shelf: Shelf, home: Path) -> None
     writer.response(1, an_answer(2), b"{}")
     writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
     lines = shown(home, 1, drifted=True)
-    assert "drift   not what was recorded as step 1, and taken for it" in lines
-    assert "edited  this fork had changed it on its way out; shown is what the agent sends" in lines
+    assert "drift   differs from the recorded step 1, and is accepted for it" in lines
+    assert "edited  this fork changed it on its way out; this is what the agent sends" in lines
 
 
 def test_the_whole_request_is_shown_as_json_with_what_was_kept_of_its_head(talk: Talk, home: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_whole_request_is_shown_as_json_with_what_was_kept_of_its_head(talk:
 
 
 def test_a_body_that_is_no_json_is_shown_as_text_or_counted(talk: Talk, home: Path) -> None:
-    for body, line in ((b"plain words", "plain words"), (b"\xff\xfe\x00", "3 bytes that are no text")):
+    for body, line in ((b"plain words", "plain words"), (b"\xff\xfe\x00", "3 bytes that are not text")):
         stream = io.StringIO()
         print_request(Terminal(stream), at(home, 1, body=body)[0])
         assert stream.getvalue().splitlines()[-1] == line

@@ -207,7 +207,7 @@ def test_what_a_trace_without_an_end_lacks_stays_with_the_session_too(home: Path
         (b"hello", "notes.txt", "is not a file that Rewind can import"),
         (b"", "empty.json", "is not a file that Rewind can import"),
         (b"{", "broken.har", "broken.har cannot be used. It is not a HAR file: it cannot be read as JSON."),
-        (b"interactions: []", "empty.yaml", "holds no exchange, so there is nothing to import"),
+        (b"interactions: []", "empty.yaml", "holds no exchanges, so there is nothing to import"),
         (b"interactions: [{", "cut.yaml", "cannot be read as YAML"),
         (b"interactions: !!python/object/apply:os.system [true]", "evil.yaml", "asks for a Python object"),
         (b"x", "x.rw", ""),

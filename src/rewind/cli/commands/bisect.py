@@ -35,7 +35,7 @@ class Sides(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for option, value in pairwise([*args, "--"]):
             if option in _SIDES and value.startswith("-") and not ctx.resilient_parsing:
-                raise UsageError(f"{option} needs a session, or several.", hint="rewind bisect --help")
+                raise UsageError(f"{option} needs at least one session.", hint="rewind bisect --help")
         if "--" in args:
             at = args.index("--")
             ctx.meta[_COMMAND] = tuple(args[at + 1 :])
@@ -74,7 +74,7 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     multiple=True,
     metavar="SESSION…",
     shell_complete=complete_session,
-    help="Runs that did not (one or more)",
+    help="Runs that went wrong (one or more)",
 )
 @prove_options
 @upstream_options
@@ -99,15 +99,16 @@ def command(
 ) -> int:
     """Find the first step where the run BAD left the run GOOD, and say why.
 
-    Runs part where one does something else: other words, other tools, an error, a step that the other does not
-    make. The cause is what was different before that: the model, the prompt, the tools, parameters, input, the
-    result of a tool, the history; or nothing was, and the model answered otherwise. Ids and times never count.
+    Runs part where one of them does something else: it says other words, calls other tools, fails, or makes a step
+    that the other does not make. The cause is what differed before that: the model, the prompt, the tools,
+    parameters, input, a tool's result or the history. If nothing differed, the model answered differently. Ids and
+    times never count.
 
-    With several runs on a side: the step where they part, what all bad runs share, and no good run has.
+    With several runs on a side, it finds the step where they part, and what all bad runs share and no good run has.
 
-    --prove goes live, and needs your key. Each probe is a fork of BAD that asks this one step and is then ended; a
-    control comes first, and a changed prompt is narrowed down to the smallest change that turns the outcome.
-    What follows -- is run in place of the recorded command; for a BAD that came in a file it must be given.
+    --prove makes live calls and needs your key. Each probe is a fork of BAD that asks this one step and then ends. A
+    control comes first; a changed prompt is narrowed down to the smallest change that turns the outcome. A command
+    after -- is run instead of the recorded one; if BAD came from a file, you must give one.
 
     \b
     Exit code: 0 they do not part · 1 they do · 3 no such session, or one without steps.
@@ -128,7 +129,7 @@ def command(
     if len(good_refs) + len(bad_refs) > 2:
         if proves:
             raise UsageError(
-                "--prove is about one good run and one bad one.",
+                "--prove takes one good run and one bad run.",
                 hint=f"rewind bisect {good_refs[0]} {bad_refs[0]} --prove",
             )
         return _bisect_groups(app, good_refs, bad_refs, as_json=as_json)
@@ -201,13 +202,13 @@ def _named(
     """The good runs and the bad ones, however they were given. Raises UsageError."""
     if runs and (goods or bads):
         raise UsageError(
-            f"{runs[0]!r} is neither behind --good nor behind --bad.",
+            f"{runs[0]!r} follows neither --good nor --bad.",
             hint="rewind bisect --good A B --bad C D, or rewind bisect GOOD BAD",
         )
     if not (goods or bads):
         if len(runs) != 2:
             raise UsageError(
-                f"Two sessions are compared, a good one and a bad one; {len(runs)} given.",
+                f"bisect compares two sessions, a good one and a bad one, but got {len(runs)}.",
                 hint="rewind bisect GOOD BAD, or rewind bisect --good A B --bad C D",
             )
         goods, bads = runs[:1], runs[1:]

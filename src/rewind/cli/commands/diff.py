@@ -17,16 +17,16 @@ from rewind.views import compare as views
 @session_argument("a", metavar="A[:STEP]")
 @session_argument("b", metavar="B[:STEP]")
 @click.option(
-    "--step", type=click.IntRange(min=1), metavar="N", help="Only step N of A and what belongs to it in B"
+    "--step", type=click.IntRange(min=1), metavar="N", help="Only step N of A and its counterpart in B"
 )
 @click.option(
     "--only",
     type=click.Choice(list(DIFF_ASPECTS)),
     multiple=True,
-    help="Look at nothing else (repeatable); the exit code, too, is about these",
+    help="Compare only this (repeatable); the exit code follows it, too",
 )
-@click.option("--stat", is_flag=True, help="Only the summary, a ribbon and a line for each row")
-@click.option("--full", is_flag=True, help="Fold nothing: long texts and unchanged words in full")
+@click.option("--stat", is_flag=True, help="Show only the summary, a ribbon and a line for each row")
+@click.option("--full", is_flag=True, help="Fold nothing: show long texts and unchanged words in full")
 @json_option
 @common_options
 @click.pass_obj
@@ -35,14 +35,14 @@ def command(
 ) -> int:
     """Show what differs between the sessions A and B, step by step.
 
-    Steps are brought together by what is said in them, not by their numbers. Ids and times do not count, nor does the
-    order of parallel calls or how often one was tried; they are told. What is changed in every step is shown once.
-    In texts, [-this-] is only in A and {+this+} only in B.
+    Steps are matched by what they say, not by their numbers. Ids, times, the order of parallel calls and the number
+    of tries do not count as differences, but are reported. A change that repeats in every step is shown once. In
+    texts, [-this-] is only in A and {+this+} only in B.
 
-    A:4 B:5 compares these two steps, whatever belongs together; A:4 B is the row of step 4 of A, as --step 4 is.
+    A:4 B:5 compares exactly these two steps. A:4 B, like --step 4, shows step 4 of A and the step of B that matches.
 
     \b
-    Exit code: 0 the same, but for ids and times · 1 different · 3 no such session or step.
+    Exit code: 0 the same, except for ids and times · 1 different · 3 no such session or step.
 
     \b
     Examples:

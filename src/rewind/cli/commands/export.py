@@ -22,7 +22,7 @@ def _read_steps(context: click.Context, parameter: click.Parameter, value: str |
     found = _RANGE.fullmatch(value.strip())
     if not found or not (found[1] or found[3]):
         raise click.BadParameter(
-            f"{value!r} is no range of steps, such as 3..5, 3.., ..5 or 3.", context, parameter
+            f"{value!r} is not a valid range of steps, such as 3..5, 3.., ..5 or 3.", context, parameter
         )
     if not found[2]:
         return int(value), int(value)
@@ -35,21 +35,24 @@ def _read_steps(context: click.Context, parameter: click.Parameter, value: str |
 @click.command("export")
 @session_argument()
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write to FILE ('-': stdout; default: its name or id, and .rw)"
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write to FILE ('-' for stdout; default: the session's name or id, and .rw)",
 )
 @click.option(
     "--redact",
     multiple=True,
     metavar="PATTERN",
-    help="Take out what this regular expression matches, everywhere (repeatable)",
+    help="Remove what this regular expression matches, everywhere (repeatable)",
 )
 @click.option("--steps", callback=_read_steps, metavar="A..B", help="Only these steps: 3..5, 3.., ..5 or 3")
 @click.option(
-    "--strict-secrets", is_flag=True, help="Where something looks like a secret: write no file, exit code 1"
+    "--strict-secrets", is_flag=True, help="If something looks like a secret, write no file and exit with 1"
 )
-@click.option("--har", is_flag=True, help="An HTTP archive for other tools, in place of a cassette")
-@click.option("--markdown", is_flag=True, help="A report to read, in place of a cassette")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there already")
+@click.option("--har", is_flag=True, help="Write an HTTP archive for other tools instead of a cassette")
+@click.option("--markdown", is_flag=True, help="Write a report for people instead of a cassette")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists")
 @json_option
 @common_options
 @click.pass_obj
@@ -65,14 +68,14 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Write SESSION to a file: a cassette (.rw) that holds all that is needed to replay it anywhere.
+    """Write SESSION to a file: a cassette (.rw) that holds everything needed to replay it anywhere.
 
-    A cassette is text, and fit for git; .rw.zst is the same, compressed. Every command opens it as it is, and
-    import takes it into a store. --har and --markdown, or a FILE that ends so, give other forms.
+    A cassette is text and fit for git; .rw.zst is the same, compressed. Every command can open it directly, and
+    import adds it to a store. --har and --markdown, or a FILE with such an ending, give other forms.
 
-    Secrets that were known are not in a recording. What is left is looked through once more, and what looks like a
-    secret is told, never changed: --redact takes it out, also where it is written in another way (base64, URLs).
-    With --redact or --steps it becomes a session of its own, with an id of its own.
+    Known secrets are never recorded. Export searches what is left once more and reports what looks like a secret, but
+    changes nothing: --redact removes it, also where it is encoded (base64, URLs). With --redact or --steps the file
+    is a session of its own, with its own id.
 
     \b
     Exit code: 0 written · 1 something looks like a secret, and --strict-secrets was given.
@@ -86,9 +89,9 @@ def command(
       rewind export 7f3a --har -o - | jq '.log.entries[].request.url'
     """
     if output == "-" and as_json:
-        raise UsageError("-o - and --json both write to stdout: one of them.")
+        raise UsageError("-o - and --json both write to stdout: give only one of them.")
     if har and markdown:
-        raise UsageError("--har and --markdown: one of them.")
+        raise UsageError("--har and --markdown exclude each other: give only one of them.")
     # Lazily: neither help nor a typo should wait for the engine.
     from rewind.reading.export import ExportForm, ExportOptions, StepRange, export_session, form_named_by
 

@@ -27,7 +27,7 @@ from rewind.model.session import split_step, split_tool
     "--max-cost",
     callback=read_money,
     metavar="USD",
-    help="Stop asking when this much is spent, over all samples",
+    help="Stop making calls once this much is spent, over all samples",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Say what is reused, what goes live and what that may cost; run nothing"
@@ -52,7 +52,7 @@ def command(
     """Run the command of SESSION again; from STEP on it goes live, with that step changed.
 
     The steps before are answered by the recording and cost nothing. The new run becomes a session of its own.
-    docs/editing.md has every form of EDIT; =@OTHER:STEP takes the value from another session.
+    docs/editing.md lists every form of EDIT; =@OTHER:STEP takes the value from another session.
 
     \b
     Exit code: 0 the run went through · 4 the step was never asked, or a request before it was not recorded ·
@@ -92,14 +92,14 @@ def _place(name: str) -> tuple[str, int]:
     whole, tool = split_tool(name)
     if tool is not None:
         raise UsageError(
-            f"{name!r} names a tool call, and a fork begins at a step.",
+            f"{name!r} is a tool call, and a fork starts at a step.",
             hint=f"rewind fork {whole}:{tool[0]} …, and rewind inspect {whole} shows the steps; "
             "--set tool.NAME.result=… changes what the tool gave back, at the step that brings it",
         )
     ref, colon, rest = name.rpartition(":")
     if ref and colon:
         raise UsageError(
-            f"{rest!r} is no step: they are counted from 1.",
+            f"{rest!r} is not a valid step: steps count from 1.",
             hint=f"rewind fork {ref}:1 …, and rewind inspect {ref} shows the steps",
         )
     raise UsageError(

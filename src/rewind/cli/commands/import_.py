@@ -11,19 +11,19 @@ from rewind.views import export as views
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path())
-@click.option("--name", metavar="NAME", help="A name for the session (of one file)")
+@click.option("--name", metavar="NAME", help="A name for the session (with one file)")
 @json_option
 @common_options
 @click.pass_obj
 def command(app: App, files: tuple[str, ...], name: str | None, as_json: bool) -> int:
-    """Take FILEs into the store: cassettes (.rw, .rw.zst), traces (.jsonl), and what other tools recorded.
+    """Import FILEs into the store: cassettes (.rw, .rw.zst), traces (.jsonl), and recordings of other tools.
 
-    Also cassettes of vcrpy and pytest-recording (.yaml), HTTP archives (.har) and mitmproxy's flows. Every byte is
-    checked, and nothing is taken in of a file that is not as it was written. The same file again changes nothing.
-    The command that an imported session was recorded with is shown, and never run by itself.
+    Other tools' recordings are cassettes of vcrpy and pytest-recording (.yaml), HTTP archives (.har) and mitmproxy's
+    flows. Every byte is checked, and a damaged file is refused as a whole. Importing a file again changes nothing.
+    The command of an imported session is shown, but never run unless you give it.
 
     \b
-    Exit code: 0 all are taken in · 3 no such file · 6 one of them could not be read.
+    Exit code: 0 all files are imported · 3 no such file · 6 a file could not be read.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def command(app: App, files: tuple[str, ...], name: str | None, as_json: bool) -
       ssh prod rewind export last -o - | rewind import -
     """
     if name is not None and len(files) > 1:
-        raise UsageError("--name is for one file, and several are given.")
+        raise UsageError("--name takes one file, but several are given.")
     # Lazily: help should not wait for the readers of every format.
     from rewind.reading.import_ import Imported, import_named
 

@@ -20,7 +20,7 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
     except ValueError:
         factor = math.nan
     if not (math.isfinite(factor) and factor >= 0):
-        sentence = f"{value!r} is neither 'recorded' nor 'none' nor a factor such as 0.5."
+        sentence = f"{value!r} is not a valid latency: 'recorded', 'none' or a factor such as 0.5."
         raise click.BadParameter(sentence, context, parameter)
     return factor
 
@@ -39,13 +39,13 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
     "live_hosts",
     multiple=True,
     metavar="PATTERN",
-    help="Always ask this host itself (repeatable)",
+    help="Always ask the real host, for hosts that match (repeatable)",
 )
 @click.option(
     "--redact",
     multiple=True,
     metavar="PATTERN",
-    help="Take what this matches out of requests before they are matched, as export --redact did (repeatable)",
+    help="Remove what this matches from requests before matching them, as export --redact did (repeatable)",
 )
 @click.option(
     "--step",
@@ -73,13 +73,13 @@ def command(
 ) -> int:
     """Run the command of SESSION again, answered by its recording, and compare what it prints.
 
-    Of a SESSION that came in a file the recorded command is shown and not run: give one behind --.
+    If SESSION came from a file, its recorded command is shown but not run: give a command after --.
 
     No network is used unless --on-miss live or --live-host asks for it. The agent's stdout stays on stdout;
     with --json the result is on stdout and the agent's stdout goes to stderr.
 
     --step N stops before step N and before each that follows: Enter goes on, c runs on to the end, e opens the
-    request in your editor and goes on as a fork, q ends the agent. With --json nobody is asked: it ends there.
+    request in your editor and goes on as a fork, q ends the agent. With --json it ends there without asking.
 
     \b
     Exit code: 0 the same output and exit code (of a run that was stopped: the same output so far) ·
@@ -102,7 +102,7 @@ def command(
             hint=f"rewind replay {ref}, or with --step {named} to stop before that step",
         )
     if step is not None and until is not None:
-        raise UsageError("--step asks at each step, --until asks nobody: one of them.")
+        raise UsageError("--step and --until exclude each other: give only one of them.")
     from rewind.cli.rerun import run_replay
 
     return run_replay(

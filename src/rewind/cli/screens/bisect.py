@@ -403,5 +403,7 @@ def _print_shared(terminal: Terminal, parting: GroupFinding) -> None:
         title, *evidence = cause_lines(parting.as_cause(shared), place)
         blocks.append([title, *((Span("  "), *line) for line in evidence)])
     if not blocks:
-        blocks = [[(Span("nothing that was asked is the same in all bad runs and in no good one"),)]]
+        blocks = [
+            [(Span("nothing in the requests is shared by all bad runs and absent from all good ones"),)]
+        ]
     print_causes(terminal, blocks, ("Shared", "Shared"), _FACTS)

@@ -212,7 +212,7 @@ class _Rows:
         rows, only = self.found.rows, self.found.only
         what = f"step {step_label(rows[0])}" if len(rows) == 1 else plural(len(rows), "step")
         volatile = any(likeness(self.comparison, row) is Likeness.VOLATILE for row in rows)
-        but = f" in {', '.join(only)}" if only else ", but for ids and times" if volatile else ""
+        but = f" in {', '.join(only)}" if only else ", except for ids and times" if volatile else ""
         self.terminal.line(Span("✓ ", "green"), f"the same{but}: {what}" if rows else "the same: no steps")
 
     def print_stat(self) -> None:

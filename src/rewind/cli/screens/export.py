@@ -54,13 +54,13 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
         "Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {_size(len(exported.data))})"
     )
     if session.id != exported.source.id:
-        terminal.line(f"  it is no longer all of {exported.source.id}, so it has an id of its own")
+        terminal.line(f"  it differs from {exported.source.id}, so it has its own id")
     if exported.left_out:
-        terminal.line("  what the agent printed is left out: it tells of the other steps")
+        terminal.line("  what the agent printed is left out, since it may show the other steps")
     if missing:
         terminal.line(
-            f"  {_steps(missing)} did not go over HTTP (tools, notes and traces do not), so an archive has no place "
-            "for them"
+            f"  {_steps(missing)} did not go over HTTP (tools, notes and traces do not), so the archive does not "
+            "hold them"
         )
     for damage in exported.damage:
         terminal.line(Span(f"  damaged: {damage}", "yellow"))
@@ -94,7 +94,7 @@ def print_imported(
     for _, imported in taken:
         if name is not None and not imported.new and imported.name != name:
             known = f"under the name {imported.name!r}" if imported.name else "without a name"
-            said = f"  it is there already, {known}, so --name {shlex.quote(name)} was not used"
+            said = f"  it already exists {known}, so --name {shlex.quote(name)} was not used"
             talk.line(Span(said, "yellow"))
 
 
@@ -116,8 +116,8 @@ def _print_secrets(terminal: Terminal, exported: "Exported", command: ExportComm
     for step, why in sorted(removed.unread.items())[:_SHOWN]:
         terminal.line(
             Span(
-                f"  step {step}: not all of it could be read ({', '.join(why)}); the rest is left out, as nobody can "
-                "look through it",
+                f"  step {step}: not all of it could be read ({', '.join(why)}); the rest is left out, since it "
+                "cannot be searched",
                 "yellow",
             )
         )
@@ -131,8 +131,8 @@ def _print_secrets(terminal: Terminal, exported: "Exported", command: ExportComm
         )
     if removed.answers and exported.replayable:
         terminal.line(
-            f"  in a replay the agent is given placeholders at {_steps(removed.answers)}: where it acts on what was "
-            "removed, it may go another way"
+            f"  in a replay the agent gets placeholders at {_steps(removed.answers)}: if it acts on what was "
+            "removed, it may take another path"
         )
     _print_findings(terminal, exported, command)
 
@@ -155,7 +155,7 @@ def _print_findings(terminal: Terminal, exported: "Exported", command: ExportCom
         terminal.line(Span(f"  {_shown(exported)} was written, and holds them", "yellow"))
     known = list(dict.fromkeys(finding.expression for finding in findings if finding.expression))[:3]
     again = command.with_patterns(known or ["PATTERN"], force=exported.file is not None)
-    terminal.line(Span(f"  → to take them out: {again}", "dim"))
+    terminal.line(Span(f"  → to remove them: {again}", "dim"))
 
 
 def _steps(indexes: Sequence[int]) -> str:

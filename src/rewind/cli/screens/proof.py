@@ -41,7 +41,7 @@ def print_proof(terminal: Terminal, proof: "Proof") -> None:
 def _verdict(proof: "Proof") -> tuple[str, str, str]:
     if proof.control.like_good:
         again = f"{proof.control.like_good} of {len(proof.control.outcomes)}"
-        return "?", f"Not proven: asked again as it was, the bad run itself came out well ({again})", "yellow"
+        return "?", f"Not proven: asked again unchanged, the bad run itself came out well ({again})", "yellow"
     if proof.proven:
         what = " and ".join(trial.what for trial in proof.proven)
         return "✓", f"Proven: {what}", "green"
@@ -55,7 +55,7 @@ def _verdict(proof: "Proof") -> tuple[str, str, str]:
 
 
 def _table(proof: "Proof") -> Iterator[tuple[str, Line]]:
-    yield "Control", (Span(f"asked again as it was: {_came_out(proof.control)}"),)
+    yield "Control", (Span(f"asked again unchanged: {_came_out(proof.control)}"),)
     label = "Put back"
     for trial in proof.trials:
         style = "green" if trial in proof.proven else ""

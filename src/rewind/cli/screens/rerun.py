@@ -47,7 +47,7 @@ def print_forecast(terminal: Terminal, forecast: "ForkForecast") -> None:
         ("estimate", _estimate(forecast)),
     ]
     if limit is not None:
-        held = "" if forecast.limit_holds else ", which cannot be held: a price is not known"
+        held = "" if forecast.limit_holds else ", which cannot be enforced: a price is not known"
         facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if forecast.limit_holds else "yellow")))
     facts += [("not kept", Span(f"{one} (of an earlier fork)", "yellow")) for one in plan.dropped]
     print_facts(terminal, facts)

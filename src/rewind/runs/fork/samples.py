@@ -93,7 +93,7 @@ def fork_samples(
             break
     if not results:
         raise UsageError(
-            f"--max-cost does not reach for one run: {unstarted}. Nothing was run.",
+            f"--max-cost is too low for one run: {unstarted}. Nothing was run.",
             hint="rewind fork … --dry-run shows what goes live",
         )
     return ForkSamples(results=tuple(results), asked_for=samples or 1, unstarted=unstarted)
