@@ -20,12 +20,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rewind.model.usage import Usage
 from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
 from rewind.pricing.snapshot import Model, Seller, Snapshot
-from rewind.providers.catalogue import named
+
+if TYPE_CHECKING:
+    from rewind.providers.api import Api
 
 # ── the user's own prices ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -199,7 +201,7 @@ class Prices:
         host = _plain(host)
         if (seller := self._snapshot.seller_at(host, target)) is not None:
             name = model
-        elif _is_local(host) or ((api := named(provider)) is not None and api.is_free):
+        elif _is_local(host) or ((api := _api(provider)) is not None and api.is_free):
             return None
         elif api is not None and api.seller:
             seller, name = self._snapshot.sellers.get(api.seller), model
@@ -244,3 +246,9 @@ def _context(tier: str) -> Mapping[str, str]:
     if tier == "batch":
         return {"processing": "batch"}
     return {"service_tier": tier} if tier else {}
+
+
+def _api(name: str) -> "Api | None":
+    from rewind.providers.catalogue import named  # lazily: it loads every codec, and known sellers need none
+
+    return named(name)
