@@ -191,7 +191,7 @@ def _text(value: Any) -> str:
     text = repr(value)
     if is_dataclass(value) and not isinstance(value, type):
         held = {field.name: getattr(value, field.name, None) for field in fields(value) if field.repr}
-        # Unless the class writes itself in a way of its own.
+        # Unless the class has a ``__repr__`` of its own.
         if text == f"{kind.__qualname__}({', '.join(f'{name}={part!r}' for name, part in held.items())})":
             return f"{kind.__qualname__}({', '.join(f'{name}={_text(part)}' for name, part in held.items())})"
     return text

@@ -104,7 +104,7 @@ class CassetteUpdate:
 
     @property
     def _basis(self) -> Path:
-        """What a test that shares its cassette goes on from: where that is recorded anew, only what is new of it."""
+        """What the test plays and extends; of a shared cassette that this run records again, only the new part."""
         new_part = self._written.new_part(self._cassette.path)
         return new_part if self._cassette.action.writes and new_part.exists() else self._cassette.path
 
@@ -127,11 +127,11 @@ class CassetteUpdate:
             if not live_steps(run.recording):
                 return self._nothing_asked(usage)
             new_part = self._written.new_part(path)
-            anew = cassette.action is CassetteAction.RECORD and path not in self._written
-            if path.exists() and not anew:
+            replaces = cassette.action is CassetteAction.RECORD and path not in self._written
+            if path.exists() and not replaces:
                 played = () if tape is None else tape.recording.steps
                 run = extended(self._opened(self._basis), played, run, hosts=hosts)
-            if path.exists() and cassette.may_have_other_users and (anew or new_part.exists()):
+            if path.exists() and cassette.may_have_other_users and (replaces or new_part.exists()):
                 run, kept = self._with_older_steps(run, new_part)
                 usage = replace(usage, kept=kept)
             return self._save(run, usage)
@@ -202,7 +202,7 @@ def as_committed(run: RecordedRun, test: str, *, exit_code: int) -> RecordedRun:
 
 
 def _needed_keys(variables: Sequence[str], steps: Sequence[Step]) -> tuple[str, ...]:
-    """Names of credentials that a replay needs dummies for: whatever else this machine has is nobody's business."""
+    """Names of credentials that a replay needs dummies for: not the others that this machine has."""
     asked = {word for step in steps for word in _words(f"{step.request.head.host} {step.request.provider}")}
     asked |= {also for word, others in _WORDS_OF_CREDENTIALS.items() if word in asked for also in others}
     return tuple(name for name in variables if asked & _words(name))

@@ -91,13 +91,13 @@ class MarkedTest:
     # ── the verdict ──────────────────────────────────────────────────────────────────────────────────────────
 
     def judge(self) -> None:
-        """A test that passed by itself fails for calls that nobody answered, and, if strict, for steps left over."""
+        """A test that passed by itself fails for calls without an answer, and, if strict, for unplayed steps."""
         if text := self._verdict(strict=self._state.strict):
             self._judged = True
             pytest.fail(text, pytrace=False)
 
     def judge_skipped(self) -> None:
-        """A test that skips itself because nobody answered would otherwise hide it."""
+        """A test that skips itself for want of an answer would otherwise hide it."""
         if text := self._verdict(strict=False):
             self._judged = True
             raise pytest.fail.Exception(text, pytrace=False) from None

@@ -35,7 +35,7 @@ class Mode(StrEnum):
     REWRITE = "rewrite"
     """As ``all``; and a passing test that asks nothing any more loses its cassette."""
     REVIEW = "review"
-    """As ``none``; afterwards every stale cassette is shown, and recorded anew where the user says so."""
+    """As ``none``; afterwards every stale cassette is shown, and recorded again where the user says so."""
 
     @property
     def may_go_live(self) -> bool:

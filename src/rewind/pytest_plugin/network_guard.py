@@ -107,5 +107,5 @@ class SocketPatches:
 
 @cache
 def our_patches() -> SocketPatches:
-    """Made before the first marked test, when nobody blocks anything yet."""
+    """Made before the first marked test, when no other plugin blocks anything yet."""
     return SocketPatches()

@@ -1,4 +1,4 @@
-"""``rewind_run``: what the agent did in this test, to assert on. Read anew whenever it is asked for."""
+"""``rewind_run``: what the agent did in this test, to assert on. Read again at every access."""
 
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -9,7 +9,7 @@ from rewind.reading.run_steps import RunStep, RunSteps, RunToolCall, Sent
 
 
 class UnknownCost:
-    """In place of a sum that nobody knows. Comparing it says so, rather than pass or fail by accident."""
+    """Stands for a sum that is not known. Comparing it raises, so that no assertion passes or fails by accident."""
 
     def __init__(self, calls: int) -> None:
         self.calls = calls
@@ -80,7 +80,7 @@ class RewindRun:
 
     @property
     def tokens(self) -> int | None:
-        """Read and written by models; ``None`` where nobody told."""
+        """Read and written by models; ``None`` where no answer says so."""
         counts = [step.tokens for step in self.steps if step.tokens is not None]
         return sum(counts) if counts else None
 

@@ -222,12 +222,12 @@ def unplayed(usages: Usages) -> list[UnplayedSteps]:
     by_cassette: dict[str, list[CassetteUsage]] = {}
     for usage in usages:
         by_cassette.setdefault(usage.cassette, []).append(usage)
-    found = []
+    unplayed_steps = []
     for cassette, tests in sorted(by_cassette.items()):
         if not all(test.action == CassetteAction.PLAY and test.passed for test in tests):
             continue
         on_tape = {index for test in tests for index in test.on_tape}
         played = {index for test in tests for index in test.played}
         if left := tuple(sorted(on_tape - played)):
-            found.append(UnplayedSteps(cassette, left, len(on_tape)))
-    return found
+            unplayed_steps.append(UnplayedSteps(cassette, left, len(on_tape)))
+    return unplayed_steps

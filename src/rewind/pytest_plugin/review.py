@@ -1,4 +1,4 @@
-"""``--rewind=review``: each stale cassette is shown, and recorded anew where the user says yes."""
+"""``--rewind=review``: show each stale cassette, and record it again where the user says yes."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ _REPORTS = ("--junitxml", "--junit-xml", "--report-log", "--html")
 
 
 def review(state: PluginState, session: pytest.Session, stale: Sequence[CassetteUsage]) -> None:
-    """Ask, where there is somebody to ask; else tell the commands."""
+    """Ask at a terminal; elsewhere print the commands."""
     terminal: Any = state.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:
         return
@@ -39,14 +39,14 @@ def review(state: PluginState, session: pytest.Session, stale: Sequence[Cassette
         done = _record(state, [usage.test for usage in wanted])
     failures = sum(len(terminal.stats.get(outcome, [])) for outcome in ("failed", "error"))
     if done == pytest.ExitCode.OK and failures == len(wanted):
-        # All that failed was stale, and is so no more.
+        # All that failed was stale, and is recorded again now.
         session.exitstatus = pytest.ExitCode.OK
 
 
 def chosen(
     stale: Sequence[CassetteUsage], *, show: Callable[[str], None], ask: Callable[[], str]
 ) -> list[CassetteUsage]:
-    """Those to record again: ``y`` this one, ``a`` this one and all that follow, ``q`` no more, anything else no."""
+    """Those to record again: ``y`` this one, ``a`` this one and all that follow, ``q`` stop here, anything else no."""
     wanted: list[CassetteUsage] = []
     for at, usage in enumerate(stale):
         for line in ("", usage.test, usage.stale):
@@ -69,7 +69,7 @@ def _ask() -> str:
 
 
 def _record(state: PluginState, tests: Sequence[str]) -> int:
-    """The same pytest, with these tests alone, in a process of its own."""
+    """Run the same pytest with these tests alone, in another process."""
     words = [
         sys.executable,
         "-m",

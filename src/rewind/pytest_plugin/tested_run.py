@@ -43,7 +43,7 @@ from rewind.version import __version__
 _ANSWERED_BY_OTHERS = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
 """Steps that somebody else answers: a tool of the agent's own is not live."""
 _USUAL_KEYS = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "OPENAI_API_KEY")
-"""Without these SDKs would complain of a key before anybody notices that there is no cassette."""
+"""Without these, SDKs complain of a missing key first, and not of the missing cassette."""
 
 
 _SHARED_VARIABLES = ("PYTHONPATH", "NODE_OPTIONS")

@@ -33,7 +33,7 @@ class CassetteUsage:
     may_have_other_users: bool = False
     """Whether tests that are not run now may use the cassette, too."""
     kept: int = 0
-    """Steps that the cassette had before it was recorded anew, and that no new one replaces."""
+    """Older steps of the cassette that no new step replaces."""
     wrote: bool = False
     blocked: tuple[str, ...] = ()
     """Where connections were refused."""

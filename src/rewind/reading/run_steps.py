@@ -28,7 +28,7 @@ class Sent:
     """Names in lower case."""
     body: bytes
     json: Any
-    """``None`` where the body is no JSON."""
+    """``None`` where the body is not JSON."""
     model: str | None
 
 
@@ -97,20 +97,20 @@ class RunSteps:
 
     @cached_property
     def steps(self) -> list[RunStep]:
-        return [self._step(one) for one in self._outline.steps]
+        return [self._step(understood) for understood in self._outline.steps]
 
-    def _step(self, one: OutlineStep) -> RunStep:
-        step, head = one.step, one.step.request.head
+    def _step(self, understood: OutlineStep) -> RunStep:
+        step, head = understood.step, understood.step.request.head
         asked, answered = self._run.bodies(step)
         response = step.response
-        usage = one.reading.usage
+        usage = understood.reading.usage
         counts = [count for count in (usage.input, usage.output) if count is not None]
         request = _document(asked, head.headers)
         return RunStep(
             index=step.index,
-            kind=one.kind.value,
+            kind=understood.kind.value,
             provider=step.request.provider,
-            model=one.reading.model or one.asked.model,
+            model=understood.reading.model or understood.asked.model,
             status=response.head.status if response is not None and response.head is not None else None,
             sent=Sent(
                 method=head.method,
@@ -118,17 +118,17 @@ class RunSteps:
                 headers={name.lower(): value for name, value in head.headers},
                 body=asked,
                 json=None if isinstance(request, str | bytes) else request,
-                model=one.asked.model,
+                model=understood.asked.model,
             ),
             request=request,
             response=None
             if response is None or response.head is None
             else _document(answered, response.head.headers),
-            text="" if one.answered is None else one.answered.text,
-            error=one.reading.error,
+            text="" if understood.answered is None else understood.answered.text,
+            error=understood.reading.error,
             tokens=sum(counts) if counts else None,
-            cost=_cost_as_if_live(self._project.prices, step, one.reading)
-            if one.kind is StepKind.LLM_CALL
+            cost=_cost_as_if_live(self._project.prices, step, understood.reading)
+            if understood.kind is StepKind.LLM_CALL
             else None,
             replayed=response is not None and bool(response.tape),
             live=response is None or response.tape is None,
@@ -146,9 +146,9 @@ class RunSteps:
         asked_for = [((call.asked_in, call.number), _tool_call(call)) for call in self._outline.tools]
         merged = {call.recorded_as for call in self._outline.tools}
         alone = [
-            ((one.step.index, 0), own)
-            for one in self._outline.steps
-            if one.step.index not in merged and (own := _own_tool_call(one)) is not None
+            ((understood.step.index, 0), own)
+            for understood in self._outline.steps
+            if understood.step.index not in merged and (own := _own_tool_call(understood)) is not None
         ]
         return [call for _, call in sorted((*asked_for, *alone), key=lambda pair: pair[0])]
 
@@ -196,12 +196,12 @@ def _tool_call(call: ToolCall) -> RunToolCall:
     )
 
 
-def _own_tool_call(one: OutlineStep) -> RunToolCall | None:
+def _own_tool_call(understood: OutlineStep) -> RunToolCall | None:
     """A step in which the agent recorded a tool's run that no model had asked for."""
-    if one.kind is not StepKind.TOOL_CALL:
+    if understood.kind is not StepKind.TOOL_CALL:
         return None
-    use = next((part for message in one.asked.messages for part in message.parts), None)
-    given = one.answered.parts if one.answered is not None else ()
+    use = next((part for message in understood.asked.messages for part in message.parts), None)
+    given = understood.answered.parts if understood.answered is not None else ()
     result = next((part for part in given if isinstance(part, ToolResult)), None)
     if not isinstance(use, ToolUse):
         return None
@@ -210,7 +210,7 @@ def _own_tool_call(one: OutlineStep) -> RunToolCall | None:
         arguments=use.arguments,
         result=None if result is None else result.text,
         failed=result is not None and result.failed,
-        step=one.step.index,
+        step=understood.step.index,
     )
 
 

@@ -56,7 +56,7 @@ _ROUTINES = (
 
 
 def wrapped(function: Any, opened: Callable[[], Scope]) -> Any:
-    """The function, each call of it in a scope of its own."""
+    """The function; each call of it runs in a new scope."""
     refuse_class(function)
     if isinstance(function, classmethod | staticmethod):
         return type(function)(wrapped(function.__func__, opened))
@@ -78,7 +78,7 @@ def wrapped(function: Any, opened: Callable[[], Scope]) -> Any:
 
 
 def refuse_class(function: Any) -> None:
-    """Raises UsageError: a class is made once and used for long, so it is no call."""
+    """Raises UsageError: a class is created once and used for long, so it is not one call."""
     if isinstance(function, type):
         raise usage_error(f"{function.__qualname__} is a class: decorate its methods instead.")
 
@@ -231,7 +231,7 @@ def async_generator_wrapper(
 
 
 def undriven(body: AsyncGenerator[Any, Any]) -> AsyncDriver:
-    """An async generator that nobody looks at."""
+    """An async generator whose steps need nothing around them."""
     return body, _step, _nothing
 
 

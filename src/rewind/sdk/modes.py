@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
 
 MODES: tuple[Mode, ...] = ("record", "replay", "extend", "off")
-"""``record`` keeps what happens. ``replay`` lets the recording answer, and nobody else. ``extend`` lets the recording
+"""``record`` keeps what happens. ``replay`` lets only the recording answer. ``extend`` lets the recording
 answer what it knows; the rest goes live, and the whole is kept as a new session. ``off`` does nothing at all."""
 
 VARIABLE = "REWIND_MODE"

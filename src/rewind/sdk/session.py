@@ -25,7 +25,7 @@ class SessionMaker:
         self._entered: tuple[SessionRun, object] | None = None
 
     def __call__(self, function: Function) -> Function:
-        """The function, each call of it a session; without a name of its own the session has the function's."""
+        """The function; each call of it is a session, which has the function's name unless it was given one."""
         named = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
         asked = self._asked if self._asked["name"] is not None else {**self._asked, "name": named}
         made: Function = wrapped(function, lambda: _session_run(asked))

@@ -240,12 +240,12 @@ async def _off_the_loop(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([working])
         if working.done() and not working.cancelled():
-            working.exception()  # the caller is cancelled: what went wrong besides is not for anybody any more
+            working.exception()  # the caller is cancelled, and nobody else would look at it
         raise
 
 
 def _in_a_thread(work: Callable[[], T]) -> "Future[T]":
-    """In a thread of its own: those of the loop's executor may all be waiting for sessions."""
+    """In a new thread: those of the loop's executor may all be waiting for sessions."""
     import threading
     from concurrent.futures import Future
     from contextvars import copy_context

@@ -3,7 +3,7 @@
 A request is ``{"arguments": {…}}``: equal calls are equal bytes, and others are not: a ``Decimal`` is not its text, nor
 a tuple a list. An answer is ``{"result": …}`` or ``{"error": "…", "exception": {…}}``. Beside both stands in ``types``
 what JSON cannot say. The result of a generator are its items, with ``"generator": true``, what it ``returned``, and
-``"closed": true`` where its consumer wanted no more.
+``"closed": true`` where its consumer stopped early.
 """
 
 import inspect
@@ -331,7 +331,7 @@ class RecordedToolCall:
 
 
 class UnrecordedCall:
-    """A call that leaves no trace."""
+    """A call that is not recorded."""
 
     def yielded(self, item: Any) -> None: ...
 

@@ -97,7 +97,7 @@ def _held_in_c(error: BaseException) -> dict[str, Any]:
 
 
 def _members(base: type) -> Iterable[str]:
-    return {name for one in base.__mro__ for name in one.__dict__ if not name.startswith("_")}
+    return {name for kind in base.__mro__ for name in kind.__dict__ if not name.startswith("_")}
 
 
 def _as_itself(name: str, message: str, kept: Mapping[str, Any]) -> Exception | None:
@@ -115,10 +115,10 @@ def _as_itself(name: str, message: str, kept: Mapping[str, Any]) -> Exception | 
 
 
 def _read(plain: Any, types: Any, kind: type) -> Any:
-    found = restore(SerialisedValue(plain=plain, types=types if isinstance(types, dict) else {}), _NOTHING)
-    if not isinstance(found, kind):
+    value = restore(SerialisedValue(plain=plain, types=types if isinstance(types, dict) else {}), _NOTHING)
+    if not isinstance(value, kind):
         raise ValueLost("it is damaged")
-    return found
+    return value
 
 
 def _made(kind: type[Exception], args: list[Any], attributes: dict[str, Any]) -> Exception:
@@ -140,13 +140,13 @@ def _loaded_class(name: str) -> type[Exception] | None:
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = ".".join(parts[:cut])
-        found: Any = builtins if module == "builtins" else sys.modules.get(module)
-        if found is None:
+        holder: Any = builtins if module == "builtins" else sys.modules.get(module)
+        if holder is None:
             continue
         for part in parts[cut:]:
             # Not ``getattr``: a module's own ``__getattr__`` might import what it is asked for.
-            found = getattr(found, "__dict__", {}).get(part)
-        return found if isinstance(found, type) and issubclass(found, Exception) else None
+            holder = getattr(holder, "__dict__", {}).get(part)
+        return holder if isinstance(holder, type) and issubclass(holder, Exception) else None
     return None
 
 

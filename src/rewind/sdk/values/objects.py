@@ -39,8 +39,8 @@ class KnownClasses:
 
     def of(self, name: str) -> type | None:
         """The class of exactly that name; what ran as ``__main__`` may be a module the next time."""
-        if (found := self._by_name.get(name)) is not None:
-            return found
+        if (kind := self._by_name.get(name)) is not None:
+            return kind
         near = [kind for kind in self._kinds if _moved(name, kind)]
         return near[0] if len(near) == 1 else None
 
@@ -54,15 +54,15 @@ def _moved(name: str, kind: type) -> bool:
 
 def returned_classes(function: Any) -> KnownClasses:
     """The classes that a function's return annotation leads to, through containers, unions and fields."""
-    found: dict[type, None] = {}
+    classes: dict[type, None] = {}
     try:
         annotation = typing.get_type_hints(function).get("return")
-        _reach(annotation, found, {})
+        _reach(annotation, classes, {})
     except Exception as error:  # noqa: BLE001  an annotation may be any expression
         return KnownClasses(
             trouble=f"the tool's annotations cannot be read ({attempt(str, error, type(error).__name__)})"
         )
-    return KnownClasses(found)
+    return KnownClasses(classes)
 
 
 def attempt(function: Callable[[Any], T], value: Any, otherwise: T) -> T:
@@ -73,15 +73,15 @@ def attempt(function: Callable[[Any], T], value: Any, otherwise: T) -> T:
         return otherwise
 
 
-def _reach(annotation: Any, found: dict[type, None], seen: dict[int, Any]) -> None:
+def _reach(annotation: Any, classes: dict[type, None], seen: dict[int, Any]) -> None:
     if id(annotation) in seen:
         return
     seen[id(annotation)] = annotation  # held, so that no other gets its id
     for inner in _inside(annotation):
-        _reach(inner, found, seen)
-    if not isinstance(annotation, type) or annotation in found:
+        _reach(inner, classes, seen)
+    if not isinstance(annotation, type) or annotation in classes:
         return
-    found[annotation] = None
+    classes[annotation] = None
     if class_fields(annotation) is None and not typing.is_typeddict(annotation):
         return
     try:
@@ -89,7 +89,7 @@ def _reach(annotation: Any, found: dict[type, None], seen: dict[int, Any]) -> No
     except Exception:  # noqa: BLE001  then its fields' classes are told apart one by one where they come up
         inside = [field.annotation for field in getattr(annotation, "__pydantic_fields__", {}).values()]
     for inner in inside:
-        _reach(inner, found, seen)
+        _reach(inner, classes, seen)
 
 
 def _inside(annotation: Any) -> Iterator[Any]:
@@ -106,10 +106,10 @@ def _inside(annotation: Any) -> Iterator[Any]:
 def class_fields(kind: type) -> tuple[str, ...] | None:
     """The fields of a dataclass, a pydantic model, a named tuple or an attrs class; ``None`` for others."""
     if isinstance(getattr(kind, "__dataclass_fields__", None), Mapping):
-        # Not all that stands there: class variables, and what only ``__init__`` takes, are no fields.
+        # ``__dataclass_fields__`` also has class variables and what only ``__init__`` takes.
         return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
-    if isinstance(found := getattr(kind, "__pydantic_fields__", None), Mapping):
-        return tuple(found)
+    if isinstance(models := getattr(kind, "__pydantic_fields__", None), Mapping):
+        return tuple(models)
     if issubclass(kind, tuple) and isinstance(names := getattr(kind, "_fields", None), tuple):
         return names
     if isinstance(attributes := getattr(kind, "__attrs_attrs__", None), tuple):
@@ -149,21 +149,21 @@ def _field(value: Any, kind: type, name: str) -> Any:
     held = getattr(value, "__dict__", {})
     if name in held:
         return held[name]
-    found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), CannotBuild)
-    if isinstance(found, types.MemberDescriptorType):
+    attribute = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), CannotBuild)
+    if isinstance(attribute, types.MemberDescriptorType):
         try:
-            return found.__get__(value, kind)
+            return attribute.__get__(value, kind)
         except AttributeError:
-            found = CannotBuild
-    if found is CannotBuild:
+            attribute = CannotBuild
+    if attribute is CannotBuild:
         raise CannotBuild(f"{class_name(kind)} whose field {name} is not set")
-    if hasattr(type(found), "__get__"):
+    if hasattr(type(attribute), "__get__"):
         raise CannotBuild(f"{class_name(kind)} whose field {name} is computed on access")
-    return found  # a default that stands in the class
+    return attribute  # a default that stands in the class
 
 
 def unset_in(value: Any) -> tuple[str, ...]:
-    """The fields of a pydantic model that nobody set: clients leave them out when they send it on."""
+    """The fields of a pydantic model that were never set: clients leave them out when they send it on."""
     if not is_model(type(value)):
         return ()
     return tuple(sorted(set(class_fields(type(value)) or ()) - value.__pydantic_fields_set__))
@@ -190,7 +190,7 @@ def foreign_base(kind: type) -> type | None:
 
 
 def more_than(value: Any, names: Iterable[str]) -> list[str]:
-    """The attributes that an object holds besides these; what it has only computed and kept does not count."""
+    """The attributes that an object holds besides these, without its cached properties."""
     kind = type(value)
     held = set(getattr(value, "__dict__", ()))
     if not is_model(kind):  # whose slots hold what we know of
@@ -202,8 +202,8 @@ def more_than(value: Any, names: Iterable[str]) -> list[str]:
 def _slots(kind: type) -> Iterator[str]:
     for base in kind.__mro__:
         if base.__flags__ & _HEAP:
-            for name, found in base.__dict__.items():
-                if isinstance(found, types.MemberDescriptorType):
+            for name, attribute in base.__dict__.items():
+                if isinstance(attribute, types.MemberDescriptorType):
                     yield name
 
 

@@ -21,7 +21,7 @@ LOST = "lost: "
 _OBJECT = "object: "
 _UNSET = " unset: "
 _SHOWN = 2000
-"""Characters of a text that stands for what is no JSON."""
+"""The longest text, in characters, that stands for a value which is not JSON."""
 _DEEPEST = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MODEST_INT = 10_000
@@ -89,7 +89,7 @@ def plain_content(value: Any, base: type) -> Any:
 
 
 def promised(value: Any, known: KnownClasses | None) -> type | None:
-    """The plain type that stands for this value of a subclass: one that the annotation names, with nothing besides."""
+    """The plain type that can stand for this value of a subclass: the annotation names it, and it has no more."""
     base = _plain_base(type(value))
     if base is None or known is None:
         return base
@@ -224,7 +224,7 @@ class _Writer:
         return self.plain(parts)
 
     def _as_asked(self, value: Any, kind: type, parts: Any) -> Any:
-        """Never given back, only told from others: also by what it holds besides its fields."""
+        """For arguments: never given back, only compared, also by what it holds besides its fields."""
         self._note(_OBJECT + self._name(kind))
         base = _plain_base(kind)
         if base is None or objects.is_enum(kind) or base is tuple:
@@ -279,9 +279,9 @@ def _built(at: str, form: str, parts: Any, known: KnownClasses) -> Any:
             if (kind := known.of(name)) is None:
                 raise ValueLost(f"{_where(at)} is a {name}, and {known.trouble}")
             return objects.build(kind, parts, unset.split(",") if unset else ())
-        if (found := standard_type_named(form)) is None:
+        if (known_type := standard_type_named(form)) is None:
             raise ValueLost(f"{_where(at)} is a {form!r}, which this version of Rewind does not know")
-        return found.build(parts)
+        return known_type.build(parts)
     except ValueLost:
         raise
     except CannotBuild as why:
@@ -331,7 +331,7 @@ def same(value: Any, back: Any, known: KnownClasses, *, ask: bool = True) -> boo
     comparison = _Comparison(known)
     if not comparison.same(value, back, ask=ask):
         return False
-    # What is no number is not equal to itself, so a class that holds one cannot tell.
+    # NaN is not equal to itself, so the ``__eq__`` of a class that holds one says nothing.
     return comparison.not_a_number or not comparison.said_no
 
 

@@ -25,8 +25,8 @@ class StandardType:
 
 def standard_type(kind: type) -> StandardType | None:
     """For values of exactly this type."""
-    if (found := _BUILT_IN.get(kind)) is not None:
-        return found
+    if (built_in := _BUILT_IN.get(kind)) is not None:
+        return built_in
     # A type of a module that is not loaded cannot come up, and loading it to ask would cost every tool call.
     for (module, name), form in _LIBRARY.items():
         if kind is getattr(sys.modules.get(module), name, None):
@@ -85,7 +85,7 @@ def in_one_order(values: Iterable[Any]) -> list[Any]:
 
 def _sort_text(value: Any) -> str:
     if isinstance(value, frozenset):
-        return repr([_sort_text(one) for one in in_one_order(value)])
+        return repr([_sort_text(item) for item in in_one_order(value)])
     return repr(value)
 
 
@@ -108,20 +108,20 @@ def moment_text(value: Any) -> str:
 
 def moment(kind: str, text: str) -> Any:
     """The ``datetime`` or ``time`` again. Raises CannotBuild where the zone's rules have changed since."""
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    parsed = _MOMENT.fullmatch(text)
+    if parsed is None:
         raise CannotBuild(f"datetime.{kind} that cannot be read")
     datetime = import_module("datetime")
-    value = getattr(datetime, kind).fromisoformat(found["iso"])
+    value = getattr(datetime, kind).fromisoformat(parsed["iso"])
     offset = value.utcoffset()
-    if found["name"] is not None:
-        value = value.replace(tzinfo=datetime.timezone(offset, found["name"]))
-    if found["fold"]:
+    if parsed["name"] is not None:
+        value = value.replace(tzinfo=datetime.timezone(offset, parsed["name"]))
+    if parsed["fold"]:
         value = value.replace(fold=1)
-    if found["key"] is not None:
-        value = value.replace(tzinfo=import_module("zoneinfo").ZoneInfo(found["key"]))
+    if parsed["key"] is not None:
+        value = value.replace(tzinfo=import_module("zoneinfo").ZoneInfo(parsed["key"]))
         if value.utcoffset() != offset:
-            raise CannotBuild(f"datetime.{kind} of {found['key']}, whose rules differ here")
+            raise CannotBuild(f"datetime.{kind} of {parsed['key']}, whose rules differ here")
     return value
 
 
