@@ -24,8 +24,8 @@ from rewind.model.message import (
 from rewind.model.usage import Usage
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json
+from rewind.views import members
 from rewind.views import session as session_views
-from rewind.views.session import members
 
 if TYPE_CHECKING:
     from rewind.reading.messages import Conversation

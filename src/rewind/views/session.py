@@ -9,6 +9,7 @@ from rewind.model.step import Reading, Step
 from rewind.model.surroundings import Surroundings
 from rewind.store.journal.totals import Totals
 from rewind.text import moment
+from rewind.views import members
 from rewind.views.body import body
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ _TOTALS = (
     ),
     *("threads", "cut", "errors", "retries", "replayed"),
 )
-
-
-def members(value: object, *names: str) -> dict[str, Any]:
-    """These members of a value, under the names they have there."""
-    return {name: getattr(value, name) for name in names}
 
 
 def sessions(rows: Iterable["ListedSession"]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.settings import without_password
 from rewind.text import moment
-from rewind.views.session import members
+from rewind.views import members
 
 if TYPE_CHECKING:
     from rewind.pricing.report import Figures, Saved
