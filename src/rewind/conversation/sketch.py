@@ -9,9 +9,8 @@ whether a call goes on from an earlier one can be told without either body: see 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 
 from rewind.conversation.message_digest import Digest, part_digest, written
 from rewind.match.canonical import without_volatile
@@ -58,17 +57,13 @@ _FIELDS = tuple(field.name for field in fields(Sketch))
 
 def sketch_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> Sketch:
     """The sketch of a call."""
-    *before, turn = _turns(asked.messages)
-    history = NOTHING
-    for heard, said in before:
-        history = _fold(history, heard, said)
-    return Sketch(
-        system=_joined(_items([Message(Role.SYSTEM, asked.system)])),
+    conversation = GrowingSketch()
+    conversation.hear(asked.messages)
+    return replace(
+        conversation.sketch(),
+        system=_parts_digest(Role.SYSTEM, asked.system),
         tools=_joined([_tools(asked.tools)] if asked.tools else ()),
         settings=settings_digest(settings_of(asked, provider, ignore)),
-        turn=turn[0],
-        history=history,
-        calls=_joined(_calls_answered(asked.messages)),
     )
 
 
@@ -95,49 +90,19 @@ def read_said(text: str | None) -> str | None:
 
 def answer_digest(parts: Iterable[Part]) -> str:
     """What an answer comes to: neither thinking nor ids count."""
-    return _joined(_items([Message(Role.ASSISTANT, tuple(parts))]))
+    return _parts_digest(Role.ASSISTANT, parts)
 
 
 def history_after(sketch: Sketch, said: str) -> str:
     """The history of a call that simply goes on from this one and its answer."""
-    return _fold(sketch.history, sketch.turn, said)
+    return _joined([sketch.history.encode(), sketch.turn.encode(), said.encode()])
 
 
-def _turns(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Digests of what the model heard and of what it said, turn by turn; the last one has not been answered."""
-    heard = NOTHING
-    for speaks, run in groupby(messages, key=lambda message: message.role is Role.ASSISTANT):
-        items = _joined(_items(run))
-        if speaks:
-            yield heard, items
-        heard = NOTHING if speaks else items
-    yield heard, NOTHING
-
-
-def _calls_answered(messages: Sequence[Message]) -> Iterator[Digest]:
-    """The calls in the model's last word, if their results follow."""
-    backwards = groupby(reversed(messages), key=lambda message: message.role is Role.ASSISTANT)
-    brings = False
-    for speaks, run in backwards:
-        parts = [part for message in run for part in message.parts]
-        if speaks:
-            if brings:
-                uses = (part for part in parts if isinstance(part, ToolUse))
-                yield from sorted(digest for use in uses if (digest := part_digest(use)) is not None)
-            return
-        brings = any(isinstance(part, ToolResult) for part in parts)
-
-
-def _items(messages: Iterable[Message]) -> Iterator[bytes]:
-    """One for each part that counts. By part and not by message: APIs cut a turn into messages as they like."""
-    parts = ((message.role, part) for message in messages for part in message.parts)
-    for is_result, run in groupby(parts, key=lambda one: isinstance(one[1], ToolResult)):
-        digests = [(role, digest) for role, part in run if (digest := part_digest(part)) is not None]
-        if is_result:
-            # Tools that ran side by side may answer in any order.
-            yield from (b"tool" + digest for digest in sorted(digest for _, digest in digests))
-        else:
-            yield from (role.value.encode() + digest for role, digest in digests)
+def _parts_digest(role: Role, parts: Iterable[Part]) -> str:
+    side = _TurnSide()
+    for part in parts:
+        side.add(role, part, part_digest(part))
+    return side.digest()
 
 
 def _tools(tools: Sequence[ToolDefinition]) -> bytes:
@@ -145,15 +110,6 @@ def _tools(tools: Sequence[ToolDefinition]) -> bytes:
     inner = sorted(tools, key=lambda tool: (tool.name, tool.description))
     text = written([[tool.name, tool.description, tool.schema, tool.hosted] for tool in inner])
     return text.encode("utf-8", "surrogatepass")
-
-
-def _fold(history: str, heard: str, said: str) -> str:
-    return _joined([history.encode(), heard.encode(), said.encode()])
-
-
-def calls_digest(uses: Iterable[Digest]) -> str:
-    """What calls of tools come to, in any order."""
-    return _joined(sorted(uses))
 
 
 class ListDigest:
@@ -192,14 +148,13 @@ def _joined(items: Iterable[bytes]) -> str:
 class GrowingSketch:
     """What is said so far: ``turn``, ``history`` and ``calls`` of a call that is given just that.
 
-    It is given message by message and never reads again what it knows already. It comes to the very digests of
-    :func:`sketch_of`, and changes with them: both name one rule.
+    It is given message by message and never reads again what it knows already.
     """
 
     def __init__(self) -> None:
         self._history = NOTHING
-        self._heard = _Items()
-        self._said = _Items()
+        self._heard = _TurnSide()
+        self._said = _TurnSide()
         self._speaks = False
         """Whether the model spoke last."""
         self._uses: list[Digest] = []
@@ -222,7 +177,7 @@ class GrowingSketch:
             speaks = message.role is Role.ASSISTANT
             if self._speaks and not speaks:
                 self._history = self._folded()
-                self._heard, self._said = _Items(), _Items()
+                self._heard, self._said = _TurnSide(), _TurnSide()
                 self._brings = False
             elif speaks and not self._speaks:
                 self._uses = []
@@ -233,7 +188,7 @@ class GrowingSketch:
     def sketch(self) -> Sketch:
         if self._speaks:
             return Sketch(history=self._folded())
-        calls = calls_digest(self._uses) if self._brings else NOTHING
+        calls = _joined(sorted(self._uses)) if self._brings else NOTHING
         return Sketch(turn=self._heard.digest(), history=self._history, calls=calls)
 
     def _folded(self) -> str:
@@ -250,8 +205,9 @@ class GrowingSketch:
             self._brings = True
 
 
-class _Items:
-    """The parts of one side of a turn."""
+class _TurnSide:
+    """The parts of one side of a turn: what the model heard, or what it said. By part and not by message: APIs cut a
+    turn into messages as they like."""
 
     def __init__(self) -> None:
         self._before = ListDigest()
