@@ -16,7 +16,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rewind.compare.run import Move, ends
+from rewind.compare.run import Move
 from rewind.conversation.sketch import NOTHING, Sketch
 from rewind.match.call import host_class
 
@@ -103,7 +103,7 @@ def _mended(lanes: list[Lane]) -> list[Lane]:
         first = _first(lane)
         before = latest.get(first.system)
         torn = first.history != NOTHING and begun[first.history] == 1
-        if torn and before is not None and ends(before[-1].step) <= lane[0].step.request.ts:
+        if torn and before is not None and before[-1].step.ended <= lane[0].step.request.ts:
             before += lane
         else:
             whole.append(lane)

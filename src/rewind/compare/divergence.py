@@ -18,7 +18,7 @@ from rewind.compare.align import Row
 from rewind.compare.cause import Cause, RuledOut, causes_of, ruled_out
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import REQUEST, Difference
-from rewind.compare.run import ComparedRun, Move, ends
+from rewind.compare.run import ComparedRun, Move
 
 _TELLING_WORDS = 12
 """An answer of at least so many letters that is found again is not a coincidence."""
@@ -189,14 +189,14 @@ class _UnderWay:
     def __init__(self, run: ComparedRun) -> None:
         steps = {step.index: step for step in run.recording.steps}
         tries = ((steps[index], _who(move)) for move in run.moves for index in (*move.failures, move.index))
-        spans = sorted((step.request.ts, ends(step), who) for step, who in tries)
+        spans = sorted((step.request.ts, step.ended, who) for step, who in tries)
         self._starts = [start for start, _, _ in spans]
         nobody: _Ends = (0.0, None), (0.0, None)
         self._latest = list(accumulate(((end, who) for _, end, who in spans), _later_ends, initial=nobody))
 
     def beside(self, move: Move) -> bool:
         """Whether a move of another conversation, or another call without one, overlaps with it."""
-        until = bisect_left(self._starts, ends(move.step))
+        until = bisect_left(self._starts, move.step.ended)
         return any(
             end > move.step.request.ts and who != _who(move)
             for end, who in self._latest[until]

@@ -69,11 +69,6 @@ class Move:
         return None
 
 
-def ends(step: Step) -> float:
-    """When the answer was complete; seconds since 1970."""
-    return step.request.ts + (0.0 if step.response is None else step.response.ms / 1000)
-
-
 class ComparedRun:
     """A recording that is to be compared. Bodies are read only where a digest is missing or differs."""
 

@@ -173,7 +173,7 @@ class _InOrder:
             _, index, answer = heappop(self._coming)
             self._threads.answer(index, answer)
         if answered is not None and step.response is not None:
-            heappush(self._coming, (request.ts + step.response.ms / 1000, step.index, answered))
+            heappush(self._coming, (step.ended, step.index, answered))
         return self._threads.call(step.index, request.match_key, asked)
 
 
@@ -197,12 +197,11 @@ def _tool_run(one: OutlineStep) -> ToolRun | None:
 
 def _turn(one: OutlineStep) -> ToolTurn:
     assert one.place is not None, "only conversations have turns"
-    request, response = one.step.request, one.step.response
     return ToolTurn(
-        index=request.index,
+        index=one.step.index,
         place=one.place,
-        began=request.ts,
-        ended=None if response is None else request.ts + response.ms / 1000,
+        began=one.step.request.ts,
+        ended=None if one.step.response is None else one.step.ended,
         asked=one.asked,
         answered=one.answered,
     )

@@ -35,8 +35,7 @@ def retries(steps: Iterable[Step]) -> dict[int, int]:
     """Step → the failed step that it repeats."""
     by_key: dict[MatchKey, list[Attempt]] = {}
     for step in steps:
-        request, response = step.request, step.response
-        ended = None if response is None else request.ts + response.ms / 1000
-        attempt = Attempt(request.ts, ended, step.outcome.failed, step.index)
-        by_key.setdefault(request.match_key, []).append(attempt)
+        ended = None if step.response is None else step.ended
+        attempt = Attempt(step.request.ts, ended, step.outcome.failed, step.index)
+        by_key.setdefault(step.request.match_key, []).append(attempt)
     return dict(pair for attempts in by_key.values() if len(attempts) > 1 for pair in retried(attempts))

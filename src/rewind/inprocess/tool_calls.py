@@ -196,11 +196,7 @@ def within_tools(steps: Iterable[Step], played: Iterable[Step]) -> set[int]:
 
 
 def _within(step: Step, tool: Step) -> bool:
-    return step.index > tool.index and _end(step) <= _end(tool) + _CLOCKS_GRAIN
-
-
-def _end(step: Step) -> float:
-    return step.request.ts + (step.response.ms / 1000 if step.response is not None else 0.0)
+    return step.index > tool.index and step.ended <= tool.ended + _CLOCKS_GRAIN
 
 
 def _head(scheme: str, method: str, path: str) -> RequestHead:

@@ -186,6 +186,11 @@ class Step:
         return b"" if self.response is None else blob(self.response.body)
 
     @property
+    def ended(self) -> float:
+        """When the answer was complete, in seconds since 1970; without an answer, when the request began."""
+        return self.request.ts + (0.0 if self.response is None else self.response.ms / 1000)
+
+    @property
     def status(self) -> int | None:
         """The status of the answer; ``None`` where no answer has one."""
         return None if self.response is None or self.response.head is None else self.response.head.status

@@ -292,7 +292,7 @@ def session_of_exchanges(
         imported=True,
     )
     end = SessionEnd(
-        ended=max((_ended(step) for step in steps), default=start.started),
+        ended=max((step.ended for step in steps), default=start.started),
         exit_code=0,
         stdin=None,
         stdout=None,
@@ -380,10 +380,6 @@ def _date(exchange: ForeignExchange) -> float | None:
         return None if given is None else sound_moment(parsedate_to_datetime(given).timestamp())
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-
-
-def _ended(step: Step) -> float:
-    return step.request.ts + (0.0 if step.response is None else step.response.ms / 1000)
 
 
 def _other_hosts(steps: Sequence[Step]) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def _written(home: Path, portable: Portable) -> Path:
         for step in recording.steps:
             writer.request(step.request, reader.blob(step.request.body))
             if (answer := step.response) is not None:
-                clock.time = step.request.ts + answer.ms / 1000
+                clock.time = step.ended
                 writer.response(step.index, answer, reader.blob(answer.body))
         if end is not None:
             for stream in STREAMS:
