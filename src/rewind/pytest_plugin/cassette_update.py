@@ -94,11 +94,8 @@ class CassetteUpdate:
         cassette = self._cassette
         if cassette.action in (CassetteAction.PLAY, CassetteAction.EXTEND):
             return self._opened(self._basis)
-        if (
-            cassette.action is CassetteAction.RECORD
-            and cassette.may_have_other_users
-            and cassette.path.exists()
-        ):
+        keeps_steps = cassette.action is CassetteAction.RECORD and cassette.may_have_other_users
+        if keeps_steps and cassette.path.exists():
             self._opened(cassette.path)
         return None
 

@@ -28,7 +28,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--rewind",
         choices=list(Mode),
-        default=None,
         metavar="MODE",
         help="none: only cassettes answer; once: record what has no cassette; new: add what is missing; all, rewrite: "
         "record again; review: as none, then ask what to record again. Default: once, and none where CI is set.",
@@ -36,13 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--rewind-strict",
         action="store_true",
-        default=False,
         help="Fail tests that leave steps of their cassette unplayed; write no cassette that seems to hold a secret.",
     )
     group.addoption(
         "--rewind-block-network",
         action="store_true",
-        default=False,
         help="Block connections that leave this machine in unmarked tests, too.",
     )
     group.addoption(

@@ -18,9 +18,9 @@ class PluginState:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.choice = _choice(config)
-        self.strict = bool(config.getoption("rewind_strict") or config.getini("rewind_strict"))
-        self.blocks_network = bool(
-            config.getoption("rewind_block_network") or config.getini("rewind_block_network")
+        self.strict, self.blocks_network = (
+            bool(config.getoption(name) or config.getini(name))
+            for name in ("rewind_strict", "rewind_block_network")
         )
         self.allowed_hosts: tuple[str, ...] = tuple(config.getini("rewind_allowed_hosts"))
         self.connect_to: tuple[str, ...] = tuple(config.getoption("rewind_connect_to") or ())
