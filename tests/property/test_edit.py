@@ -27,7 +27,7 @@ from rewind.edit.edits import (
     parse_edit,
 )
 from rewind.edit.references import resolve
-from rewind.edit.transcript import RecordedCall as Told
+from rewind.edit.transcript import AnsweredCall as Told
 from rewind.edit.transcript import transcript_of
 from rewind.errors import UsageError
 from rewind.model.http import HttpRequest

@@ -12,7 +12,7 @@ import pytest
 from rewind.edit.apply import answer_for, edited, is_signed
 from rewind.edit.carry_over import carried_edits
 from rewind.edit.edits import Edit, SetMessage, SetModel, SetParameter, SetResponse, SetSystem, TextValue
-from rewind.edit.transcript import RecordedCall as Told
+from rewind.edit.transcript import AnsweredCall as Told
 from rewind.edit.transcript import Transcript, shape_of, transcript_of
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest

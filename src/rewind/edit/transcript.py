@@ -23,7 +23,7 @@ _USUAL_SHAPE = next(iter(BY_SHAPE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedCall:
+class AnsweredCall:
     """A call, and the answer as far as it came."""
 
     request: HttpRequest
@@ -55,7 +55,7 @@ class Transcript:
     """What was lost on the way."""
 
 
-def transcript_of(calls: Sequence[RecordedCall], shape: str | None = None) -> Transcript:
+def transcript_of(calls: Sequence[AnsweredCall], shape: str | None = None) -> Transcript:
     """The conversation up to and including the last answer, for that API (default: its own).
 
     The calls before the last are those whose messages the provider keeps, so that the last does not repeat them.
@@ -98,7 +98,7 @@ def _nearest_shape(request: HttpRequest) -> str:
     return nearest(asked_for(request)[0]) if nearest else _USUAL_SHAPE
 
 
-def _remarks(last: RecordedCall, wanted: str) -> list[str]:
+def _remarks(last: AnsweredCall, wanted: str) -> list[str]:
     answered = last.answered
     remarks = []
     if answered is None:
@@ -116,7 +116,7 @@ def _remarks(last: RecordedCall, wanted: str) -> list[str]:
 
 
 def _in_own_words(
-    calls: Sequence[RecordedCall], writer: Writer, losses: LossLog
+    calls: Sequence[AnsweredCall], writer: Writer, losses: LossLog
 ) -> tuple[Any, list[Document]] | None:
     """``None`` where a body cannot be taken apart, or an answer cannot be put back as it came."""
     messages: list[Document] = []
@@ -143,7 +143,7 @@ def _in_own_words(
 
 
 def _anew(
-    calls: Sequence[RecordedCall], asked: Asked, writer: Writer, losses: LossLog
+    calls: Sequence[AnsweredCall], asked: Asked, writer: Writer, losses: LossLog
 ) -> tuple[Any, list[Document]]:
     messages: list[Message] = []
     documents: list[Any] = []

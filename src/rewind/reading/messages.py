@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.conversation.outline import Outline, OutlineStep
-from rewind.edit.transcript import RecordedCall, Transcript, transcript_of
+from rewind.edit.transcript import AnsweredCall, Transcript, transcript_of
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Recording
@@ -142,11 +142,11 @@ def _told_in(outline: Outline, last: OutlineStep) -> list[OutlineStep]:
     return found
 
 
-def _exchange(reader: SessionReader, step: Step) -> RecordedCall:
+def _exchange(reader: SessionReader, step: Step) -> AnsweredCall:
     """As it was recorded; what is damaged is named, not taken for empty."""
     request = HttpRequest(head=step.request.head, body=reader.blob(step.request.body))
     response = None
     if step.response is not None and step.response.head is not None:
         body = reader.blob(step.response.body)
         response = HttpResponse(head=step.response.head, body=body, chunks=step.response.chunks)
-    return RecordedCall(request=request, response=response)
+    return AnsweredCall(request=request, response=response)

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from rewind.edit.transcript import RecordedCall, Transcript, transcript_of, writer_of
+from rewind.edit.transcript import AnsweredCall, Transcript, transcript_of, writer_of
 from rewind.model.http import HttpRequest
 from rewind.model.message import (
     Answered,
@@ -160,7 +160,7 @@ def test_every_api_tells_what_every_other_told(source: str, target: str, name: s
     request = request_with(source, beside, turns)
     but_failed = bool({source, target} & {"openai", "responses"})
     assert same(asked(request), Asked(system=parts, messages=messages), but_failed=but_failed)
-    told = transcript_of([RecordedCall(request=request, response=None)], target)
+    told = transcript_of([AnsweredCall(request=request, response=None)], target)
     assert same(asked(fresh(told)), Asked(system=parts, messages=messages), but_failed=but_failed)
     if source == target:
         assert told.messages == turns
@@ -172,7 +172,7 @@ def test_a_picture_and_a_document_travel_with_their_bytes(source: str, target: s
     api = {"openai": "OpenAI Chat Completions", "responses": "OpenAI Responses"}.get(source, "")
     api = api or {"anthropic": "Anthropic Messages", "gemini": "Gemini"}[source]
     example = next(one for one in EXAMPLES if one.api == api)
-    told = transcript_of([RecordedCall(request=example.request, response=None)], target)
+    told = transcript_of([AnsweredCall(request=example.request, response=None)], target)
     read = asked(fresh(told))
     media = [part for message in read.messages for part in message.parts if isinstance(part, Media)]
     sizes = [len(b64decode(one)) for one in (said.PNG, said.PDF)]
@@ -239,7 +239,7 @@ def test_calls_without_ids_get_some_and_results_the_same() -> None:
     request = request_of(gemini, target=TARGETS["gemini"])
     for api in ("openai", "responses", "anthropic"):
         calls, results = calls_and_results(
-            asked(fresh(transcript_of([RecordedCall(request=request, response=None)], api))).messages
+            asked(fresh(transcript_of([AnsweredCall(request=request, response=None)], api))).messages
         )
         assert len(set(calls)) == 3 and all(len(one) == 9 and one.isalnum() for one in calls)
         assert results == [calls[1], calls[0], calls[2]]
@@ -355,10 +355,10 @@ OWN = {
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.api in OWN], ids=lambda one: one.api)
 def test_a_streamed_answer_is_put_back_as_the_whole_one(example: Any) -> None:
-    whole = transcript_of([RecordedCall(request=example.request, response=example.whole)])
+    whole = transcript_of([AnsweredCall(request=example.request, response=example.whole)])
     assert whole.api == OWN[example.api]
     for stream in example.streams:
-        told = transcript_of([RecordedCall(request=stream.request, response=stream.response)])
+        told = transcript_of([AnsweredCall(request=stream.request, response=stream.response)])
         assert told.messages == whole.messages
     sent = json.loads(example.request.body)[NAMES[whole.api]]
     first = 1 if whole.api == "responses" else 0
@@ -367,14 +367,14 @@ def test_a_streamed_answer_is_put_back_as_the_whole_one(example: Any) -> None:
 
 def test_anthropics_thinking_goes_back_with_its_signature() -> None:
     example = next(one for one in EXAMPLES if one.api == "Anthropic Messages")
-    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([AnsweredCall(request=example.request, response=example.streams[0].response)])
     assert told.messages[-1] == {"role": "assistant", "content": json.loads(example.whole.body)["content"]}
     assert told.system == json.loads(example.request.body)["system"]
 
 
 def test_geminis_signatures_go_back_with_their_parts() -> None:
     example = next(one for one in EXAMPLES if one.api == "Gemini")
-    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([AnsweredCall(request=example.request, response=example.streams[0].response)])
     assert told.messages[-1] == json.loads(example.whole.body)["candidates"][0]["content"]
 
 
@@ -392,7 +392,7 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
         {"model": "m", "instructions": "Be kind.", "input": "Go."}, target=TARGETS["responses"]
     )
     response = answer_with({"output": [reasoning, call]})
-    told = transcript_of([RecordedCall(request=request, response=response)])
+    told = transcript_of([AnsweredCall(request=request, response=response)])
     assert told.messages == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Go."},
@@ -401,7 +401,7 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
     assert told.remarks == ("thinking left out: only the provider has it",)
     sealed = answer_with({"output": [{**reasoning, "encrypted_content": "…"}, call]})
     kinds = [
-        one.get("type") for one in transcript_of([RecordedCall(request=request, response=sealed)]).messages
+        one.get("type") for one in transcript_of([AnsweredCall(request=request, response=sealed)]).messages
     ]
     assert kinds[2:] == ["reasoning", "function_call"]
 
@@ -413,15 +413,15 @@ def test_calls_that_came_in_pieces_are_joined() -> None:
     response = stream_of(
         *({"candidates": [{"content": {"parts": [{"functionCall": one}]}}]} for one in (call, rest))
     )
-    told = transcript_of([RecordedCall(request=request, response=response)])
+    told = transcript_of([AnsweredCall(request=request, response=response)])
     assert told.messages[-1]["parts"][0]["functionCall"]["args"] == {"city": "Rome"}
 
 
 def test_what_the_provider_keeps_is_told_from_the_calls_before() -> None:
-    def call(body: dict[str, Any], text: str) -> RecordedCall:
+    def call(body: dict[str, Any], text: str) -> AnsweredCall:
         message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
         request = request_of({"model": "m", "instructions": "Be kind.", **body}, target=TARGETS["responses"])
-        return RecordedCall(request=request, response=answer_with({"id": "resp_1", "output": [message]}))
+        return AnsweredCall(request=request, response=answer_with({"id": "resp_1", "output": [message]}))
 
     both = [
         call({"input": "One?"}, "One."),
@@ -444,7 +444,7 @@ def test_what_the_provider_keeps_is_told_from_the_calls_before() -> None:
 )
 def test_an_api_without_a_shape_is_told_in_the_nearest(name: str, expected: str) -> None:
     example = next(one for one in EXAMPLES if one.api == name)
-    told = transcript_of([RecordedCall(request=example.request, response=example.whole)])
+    told = transcript_of([AnsweredCall(request=example.request, response=example.whole)])
     assert told.api == expected
     assert told.remarks[-1].endswith(f"written as {expected}")
     assert asked(fresh(told)).messages[-1].text == said.TEXT
@@ -457,7 +457,7 @@ def test_without_an_answer_the_list_ends_with_the_question() -> None:
         answer_with({"error": {"message": "no"}}, status=500),
         answer_with({"choices": []}),
     ):
-        told = transcript_of([RecordedCall(request=request, response=response)])
+        told = transcript_of([AnsweredCall(request=request, response=response)])
         assert told.messages == [{"role": "user", "content": "Go."}]
         assert told.remarks == ("no answer: the list ends with what was asked",)
 
@@ -468,19 +468,19 @@ def test_other_choices_and_a_cut_answer_are_remarked() -> None:
     assert any(
         "other choices" in one
         for one in transcript_of(
-            [RecordedCall(request=request, response=answer_with({"choices": choices}))]
+            [AnsweredCall(request=request, response=answer_with({"choices": choices}))]
         ).remarks
     )
     cut = answer_with(
         b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"cho', media="text/event-stream"
     )
     assert any(
-        "not whole" in one for one in transcript_of([RecordedCall(request=request, response=cut)]).remarks
+        "not whole" in one for one in transcript_of([AnsweredCall(request=request, response=cut)]).remarks
     )
 
 
 def test_the_answer_of_a_chat_goes_back_as_words_and_calls() -> None:
     example = next(one for one in EXAMPLES if one.api == "… as DeepSeek, xAI and vLLM speak it")
-    told = transcript_of([RecordedCall(request=example.request, response=example.streams[0].response)])
+    told = transcript_of([AnsweredCall(request=example.request, response=example.streams[0].response)])
     assert set(told.messages[-1]) == {"role", "content", "tool_calls"}
     assert Answered(parts=asked(fresh(told)).messages[-1].parts).tool_uses
