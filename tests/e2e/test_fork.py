@@ -299,7 +299,7 @@ def test_a_step_that_is_not_there_and_a_session_without_a_step_are_one_sentence(
     whole = fork(bench, base)
     assert whole.code == 2 and "needs the step" in whole.talk
     wrong = fork(bench, f"{base}:1", "--set", "nonsense")
-    assert wrong.code == 2 and "'nonsense' is no edit" in wrong.talk
+    assert wrong.code == 2 and "'nonsense' is not a valid edit" in wrong.talk
     assert bench.provider.calls == 2
 
 

@@ -277,7 +277,7 @@ def parse_edit(text: str) -> Edit:
     place, equals, written = text.partition("=")
     place = place.strip()
     if not equals or not place:
-        raise UsageError(f"{_shown(text)} is no edit: it has the form PLACE=VALUE.", hint=FORMS)
+        raise UsageError(f"{_shown(text)} is not a valid edit: it must have the form PLACE=VALUE.", hint=FORMS)
     return _edit(place, _source(written, text), text)
 
 
@@ -312,7 +312,7 @@ def _edit(place: str, source: Source, text: str) -> Edit:
 def _path(place: str, text: str) -> tuple[str, ...]:
     names = tuple(place.split("."))
     if not all(_NAME.fullmatch(name) for name in names):
-        raise UsageError(f"{_shown(text)} names no parameter.", hint=FORMS)
+        raise UsageError(f"{_shown(text)} is not a valid name of a parameter.", hint=FORMS)
     return names
 
 

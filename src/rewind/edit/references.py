@@ -58,7 +58,7 @@ def taken(edit: Edit, origin: StepReference, request: HttpRequest, response: Htt
             return _system(request, asked, step, hint)
         case SetModel():
             if not asked.model:
-                raise UsageError(f"{step} names no model.", hint=hint)
+                raise UsageError(f"{step} does not name a model.", hint=hint)
             return asked.model
         case SetParameter(path=path):
             return _parameter(path, request, asked, step, hint)
@@ -104,7 +104,7 @@ def _parameter(path: tuple[str, ...], request: HttpRequest, asked: Asked, step: 
     value = value_at(dict(asked.parameters), path)
     if value is ABSENT:
         there = ", ".join(sorted(asked.parameters)) or "none"
-        raise UsageError(f"{step} sets no {'.'.join(path)}; it sets: {there}.", hint=hint)
+        raise UsageError(f"{step} does not set {'.'.join(path)}; it sets: {there}.", hint=hint)
     return TakenParameter(patcher="", value=value)
 
 

@@ -328,5 +328,5 @@ def test_a_request_that_is_no_json_says_so(rewind: Rewind, shelf: Shelf) -> None
     writer.request(a_request(head=HEAD, provider="anthropic"), b'{"model": "c", "messages": [')
     writer.response(1, an_answer(2, reading=Reading()), b"{}")
     writer.close()
-    assert "damaged or no JSON" in rewind("inspect", "last:1", "--context").text
-    assert "damaged or no JSON" in rewind("inspect", "last").text
+    assert "damaged or not JSON" in rewind("inspect", "last:1", "--context").text
+    assert "damaged or not JSON" in rewind("inspect", "last").text

@@ -135,8 +135,8 @@ def test_bedrock_cannot_be_edited_but_taken_from() -> None:
     ("text", "why"),
     [
         ("system=@good:4", "Step 4 of good has no system prompt"),
-        ("model=@good:4", "names no model"),
-        ("seed=@good:4", "sets no seed; it sets: max_tokens"),
+        ("model=@good:4", "does not name a model"),
+        ("seed=@good:4", "does not set seed; it sets: max_tokens"),
         ("messages[7]=@good:4", r"has no messages\[7\]: it has 1"),
         ("tool.search.result=@good:4", "brings no new result of 'search'; it brings no new results at all"),
         ("response=@good:4", "has no answer"),

@@ -359,7 +359,7 @@ def test_a_request_that_is_no_json_is_noted() -> None:
     assert (asked.model, asked.messages, asked.note) == (
         "some.model-v1:0",
         (),
-        "the request is damaged or no JSON",
+        "the request is damaged or not JSON",
     )
 
 

@@ -170,7 +170,7 @@ def test_a_request_without_a_body_says_what_it_is_for(method: str, text: str) ->
 
 def test_a_damaged_request_is_noted() -> None:
     found = MCP.asked(request(b'{"jsonrpc":'))
-    assert (found.messages, found.note) == ((), "the request is damaged or no JSON")
+    assert (found.messages, found.note) == ((), "the request is damaged or not JSON")
 
 
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────

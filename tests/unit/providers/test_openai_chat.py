@@ -202,7 +202,7 @@ def test_prompts_of_legacy_completions_are_the_users(prompt: Any, parts: Any) ->
 
 
 def test_a_damaged_request_is_told_by_a_note() -> None:
-    assert CHAT.asked(request_of(b'{"messages": [')).note == "the request is damaged or no JSON"
+    assert CHAT.asked(request_of(b'{"messages": [')).note == "the request is damaged or not JSON"
 
 
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────

@@ -531,7 +531,7 @@ def test_an_index_from_a_damaged_event_makes_no_endless_list() -> None:
 
 def test_a_request_that_is_no_json_says_so() -> None:
     request = request_of(b'{"input": [', target="/v1/responses")
-    assert RESPONSES.asked(request) == Asked(note="the request is damaged or no JSON")
+    assert RESPONSES.asked(request) == Asked(note="the request is damaged or not JSON")
 
 
 def test_a_long_stream_is_read_in_one_go() -> None:

@@ -152,7 +152,7 @@ _MAKERS = (
 def _text_speaker(maker: _Texts, *, streamed: bool) -> Speaker:
     def document(content: AnswerContent) -> Document:
         if content.tools:
-            raise CannotEdit("This model is given a prompt, and calls no tools.")
+            raise CannotEdit("This model takes a prompt, and cannot call tools.")
         made = maker.piece if streamed and maker.piece else maker.made
         return made(content.text, maker.stop)
 

@@ -92,7 +92,7 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
 
     def document(content: AnswerContent) -> Document:
         if generates and content.tools:
-            raise CannotEdit("Ollama's /api/generate calls no tools.")
+            raise CannotEdit("Ollama's /api/generate cannot call tools.")
         message: Document = {"role": "assistant", "content": content.text}
         if content.tools:
             message["tool_calls"] = [call(use, LossLog()) for use in content.tools]

@@ -90,7 +90,7 @@ def _function_pieces(function: Any, given: str) -> Iterator[Document]:
 
 def _text_document(content: AnswerContent, model: str) -> Document:
     if content.tools:
-        raise CannotEdit("The completions API calls no tools.")
+        raise CannotEdit("The completions API cannot call tools.")
     choice = {"index": 0, "text": content.text, "logprobs": None, "finish_reason": "stop"}
     return _completion(content.named("cmpl-"), "text_completion", model, choice)
 

@@ -105,7 +105,7 @@ class ResponsesPatcher:
             if one is None:
                 continue
             if one.raw is None and text_at(turn, "type") not in _TEXTUAL:
-                raise CannotEdit(f"What a {text_at(turn, 'type')} holds is no text.")
+                raise CannotEdit(f"The result in a {text_at(turn, 'type')} is not a text.")
             old = at(turn, "output")
             text: Any = [_made(one.text, None)] if isinstance(old, list) and old else one.text
             turn = {**without(turn, "error"), "output": text if one.raw is None else one.raw}

@@ -173,7 +173,7 @@ def _unread(response: HttpResponse, answer: Answer) -> str | None:
     """Why nothing is shown of an answer that does not speak the API at all: a gateway's page, or a wrong label."""
     if answer.documents or not answer.shown or response.head.status >= 400:
         return None
-    return f"no JSON: {start_of(answer.shown, 80)}"
+    return f"not JSON: {start_of(answer.shown, 80)}"
 
 
 UsagePath = tuple[str, ...]

@@ -144,9 +144,9 @@ def asked_for(request: HttpRequest) -> tuple[Any, str | None]:
     try:
         return json.loads(decode(request.body, request.head.header("content-encoding"))), None
     except UndecodableBody as problem:
-        return None, f"the request cannot be unfolded: {problem}"
+        return None, f"the request cannot be decoded: {problem}"
     except (ValueError, RecursionError):
-        return None, "the request is damaged or no JSON"
+        return None, "the request is damaged or not JSON"
 
 
 def counted_tokens(response: HttpResponse, field: str) -> Answered:

@@ -64,13 +64,13 @@ def listed(document: Document, name: str) -> list[Any]:
     if found is None:
         return []
     if not isinstance(found, list):
-        raise CannotEdit(f"{name} of the request is no list.")
+        raise CannotEdit(f"The field {name} of the request is not a list.")
     return found
 
 
 def as_object(turn: Any) -> dict[str, Any]:
     if not isinstance(turn, dict):
-        raise CannotEdit("The message is no JSON object.")
+        raise CannotEdit("The message is not a JSON object.")
     return turn
 
 
@@ -106,7 +106,7 @@ def with_value(document: Document, path: FieldPath, value: Any) -> Document:
     if inner is None and value is ABSENT:
         return document
     if not isinstance(inner, dict | None):
-        raise CannotEdit(f"{name} of the request is no object, so it has no {'.'.join(rest)}.")
+        raise CannotEdit(f"The field {name} of the request is not an object, so it has no {'.'.join(rest)}.")
     return {**document, name: with_value(inner or {}, tuple(rest), value)}
 
 
@@ -132,11 +132,11 @@ def with_model(
     path, mark, query = head.target.partition("?")
     found = next((place for place in _IN_PATH if place.search(path)), None)
     if found is None and "model" not in document and not anywhere:
-        raise CannotEdit("The request names no model.")
+        raise CannotEdit("The request does not name a model.")
     if found is not None:
         bare = name.removeprefix("models/")
         if re.search("[/:]", bare):
-            raise CannotEdit(f"The model stands in the path of the request, where {name!r} cannot stand.")
+            raise CannotEdit(f"The request names its model in the path of its URL, where {name!r} cannot stand.")
         path = found.sub(lambda _: quote(bare, safe=""), path, count=1)
         head = replace(head, target=f"{path}{mark}{query}")
     old = document.get("model")

@@ -62,11 +62,11 @@ def body_of(request: HttpRequest) -> RequestBody:
         text = plain.decode(json.detect_encoding(plain), "surrogatepass")
         document = json.loads(text)
     except UndecodableBody as problem:
-        raise CannotEdit(f"The body of the request cannot be unfolded: {problem}.") from problem
+        raise CannotEdit(f"The body of the request cannot be decoded: {problem}.") from problem
     except (ValueError, RecursionError) as problem:
-        raise CannotEdit("The body of the request is no JSON.") from problem
+        raise CannotEdit("The body of the request is not JSON.") from problem
     if not isinstance(document, dict):
-        raise CannotEdit("The body of the request is no JSON object.")
+        raise CannotEdit("The body of the request is not a JSON object.")
     return RequestBody(request=request, document=document, style=_style(text, document))
 
 

@@ -34,7 +34,7 @@ def content_or_document(written: str, asked: bytes, *, by_model: bool) -> Answer
         given, tools = value.get("text") or "", value.get("tools") or []
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if not isinstance(tools, list):
-            raise UsageError("The tools of a made-up answer are a list.", hint=_FORMS)
+            raise UsageError("The tools of a made-up answer must be a list.", hint=_FORMS)
         return AnswerContent(
             text=text, tools=tuple(_use(tool, seed, n) for n, tool in enumerate(tools)), seed=seed
         )
@@ -80,7 +80,7 @@ def _object(written: str) -> dict[str, Any] | None:
 def _use(tool: Any, seed: str, number: int) -> ToolUse:
     name = tool.get("name") if isinstance(tool, dict) else None
     if not isinstance(name, str) or not name or not set(tool) <= {"name", "arguments", "id"}:
-        raise UsageError("A tool of a made-up answer has a name and arguments.", hint=_FORMS)
+        raise UsageError("A tool of a made-up answer must have a name, and may have arguments.", hint=_FORMS)
     told = tool.get("id")
     return ToolUse(
         told if isinstance(told, str) and told else call_id(seed, number), name, tool.get("arguments", {})
@@ -119,7 +119,7 @@ def _number_speaker(what: str) -> Speaker:
 
     def document(_content: AnswerContent) -> Document:
         raise CannotEdit(
-            f"The call asks for {what}, and a text is none.",
+            f"The call asks for {what}, which cannot be made from a text.",
             hint='give the answer whole: response={"…": …}',
         )
 

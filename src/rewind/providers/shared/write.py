@@ -51,7 +51,7 @@ def arguments_object(arguments: Any, losses: LossLog) -> dict[str, Any]:
         return {}
     if isinstance(arguments, dict):
         return arguments
-    losses.counts['arguments that are no object written as {"input": …}'] += 1
+    losses.counts['arguments that are not an object, written as {"input": …}'] += 1
     return {"input": arguments}
 
 
