@@ -277,7 +277,9 @@ def parse_edit(text: str) -> Edit:
     place, equals, written = text.partition("=")
     place = place.strip()
     if not equals or not place:
-        raise UsageError(f"{_shown(text)} is not a valid edit: it must have the form PLACE=VALUE.", hint=FORMS)
+        raise UsageError(
+            f"{_shown(text)} is not a valid edit: it must have the form PLACE=VALUE.", hint=FORMS
+        )
     return _edit(place, _source(written, text), text)
 
 

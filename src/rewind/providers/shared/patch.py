@@ -136,7 +136,9 @@ def with_model(
     if found is not None:
         bare = name.removeprefix("models/")
         if re.search("[/:]", bare):
-            raise CannotEdit(f"The request names its model in the path of its URL, where {name!r} cannot stand.")
+            raise CannotEdit(
+                f"The request names its model in the path of its URL, where {name!r} cannot stand."
+            )
         path = found.sub(lambda _: quote(bare, safe=""), path, count=1)
         head = replace(head, target=f"{path}{mark}{query}")
     old = document.get("model")
