@@ -1,12 +1,16 @@
 """Lists out of the catalog: the same rows as from the journals, and only those that are wanted."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rewind.model.http import ResponseHead
+from rewind.model.ids import MatchKey
 from rewind.model.outcome import Outcome
-from rewind.model.step import Ending, Reading
+from rewind.model.step import Ending, Reading, StepKind
+from rewind.model.usage import Usage
 from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, listed
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
@@ -122,3 +126,28 @@ def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
     ((session, totals),) = listed(Catalog(tmp_path, prices=PRICES), tmp_path, SessionQuery(), 0).rows
     assert totals == Library(tmp_path).totals(session, PRICES)
     assert (totals.cost, totals.unpriced) == (None, 2)
+
+
+def test_every_kind_of_step_counts_as_in_the_journals(tmp_path: Path) -> None:
+    """The catalog's SQL and the counter of journals, held together over all that they look at."""
+    writer = SessionWriter.create(tmp_path, start())
+    kinds = itertools.product(
+        (None, *Ending),
+        (None, 200, 400, 503),
+        (None, "refused"),
+        (None, 0, 7),
+        (None, 3),
+        StepKind,
+        (None, 5),
+    )
+    for index, (ending, status, error, tokens_in, tokens_out, kind, tape) in enumerate(kinds, 1):
+        writer.request(request(index, kind=kind, match_key=MatchKey(f"rw1:{index}")), b"")
+        if ending is not None:
+            reading = Reading(usage=Usage(input=tokens_in, output=tokens_out), error=error)
+            head = None if status is None else ResponseHead(status=status, reason="", headers=())
+            writer.response(index, response(ending=ending, head=head, reading=reading, tape=tape), b"")
+    writer.close()
+    prices, library = PerToken(models=("none",)), Library(tmp_path)
+    ((session, totals),) = listed(Catalog(tmp_path, prices=prices), tmp_path, SessionQuery(), 0).rows
+    assert totals == library.totals(session, prices)
+    assert totals.unpriced and totals.cut and totals.errors and totals.replayed

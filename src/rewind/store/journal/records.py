@@ -18,6 +18,7 @@ from rewind.store.journal.lines import BadLine, Fields, is_torn, unseal, welded
 
 USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
 """Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
+_REQUEST_LINE = ("method", "scheme", "host", "port", "target")
 _TEXT_SHOWN = 500
 _ERROR_SHOWN = 2000
 _WHOLE = 2**63
@@ -85,11 +86,7 @@ def request_fields(request: StepRequest) -> Fields:
         "type": request.kind.value,
         "provider": request.provider,
         "model": request.model,
-        "method": head.method,
-        "scheme": head.scheme,
-        "host": head.host,
-        "port": head.port,
-        "target": head.target,
+        **{name: getattr(head, name) for name in _REQUEST_LINE},
         "key": request.match_key,
         "body": request.body,
         "size": request.body_size,
@@ -109,12 +106,7 @@ def step_request(fields: Fields) -> StepRequest:
         provider=fields["provider"],
         match_key=MatchKey(fields["key"]),
         head=RequestHead(
-            method=fields["method"],
-            scheme=fields["scheme"],
-            host=fields["host"],
-            port=fields["port"],
-            target=fields["target"],
-            headers=_headers(fields.get("headers")),
+            **{name: fields[name] for name in _REQUEST_LINE}, headers=_headers(fields.get("headers"))
         ),
         body=BlobId(fields.get("body") or NO_BYTES),
         body_size=fields.get("size") or 0,

@@ -7,6 +7,7 @@ never reaches the agent: the writer says why it is ``broken``, keeps what it had
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -88,12 +89,10 @@ class SessionWriter:
     def request(self, request: StepRequest, body: bytes) -> None:
         """Keep a complete request."""
         if self.broken is None:
-            try:
+            with self._writing(f"the request of step {request.index}"):
                 blob = self._pack.add_request(request.index, body)
                 self._write(records.request_fields(replace(request, body=blob, body_size=len(body))))
                 self._counter.request(request.index, RequestFacts.of(request))
-            except OSError as error:
-                self._fail(f"the request of step {request.index} could not be written: {reason(error)}")
 
     def part(self, index: int, head: ResponseHead) -> PartFile:
         """Where the answer goes while it comes."""
@@ -109,7 +108,7 @@ class SessionWriter:
         if part is not None:
             part.close()
         if self.broken is None:
-            try:
+            with self._writing(f"the response of step {index}"):
                 chunks = response.chunks
                 if body is None:
                     contents = read_part(part.path) if part is not None else None
@@ -118,8 +117,6 @@ class SessionWriter:
                 self._write_response(index, replace(response, chunks=chunks), body)
                 if part is not None:
                     part.path.unlink(missing_ok=True)
-            except OSError as error:
-                self._fail(f"the response of step {index} could not be written: {reason(error)}")
 
     def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
         times = records.encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
@@ -132,21 +129,17 @@ class SessionWriter:
     def output(self, stream: Stream, data: bytes) -> None:
         """Keep what the agent read or wrote. Empty data says: the stream was there."""
         if self.broken is None:
-            try:
+            with self._writing(stream):
                 if stream not in self._outputs:
                     self._outputs[stream] = GrowingFile(self.folder / f"{stream}.part")
                 if data:
                     self._outputs[stream].append(data)
-            except OSError as error:
-                self._fail(f"{stream} could not be written: {reason(error)}")
 
     def surroundings(self, surroundings: Surroundings) -> None:
         """Keep what the run stands on."""
         if self.broken is None:
-            try:
+            with self._writing("what the run stands on"):
                 self._write(records.surroundings_fields(surroundings, self._clock.now()))
-            except OSError as error:
-                self._fail(f"what the run stands on could not be written: {reason(error)}")
 
     def end(
         self,
@@ -172,12 +165,10 @@ class SessionWriter:
             remarks=remarks,
             broken=self.broken or broken,
         )
-        try:
+        with self._writing("the end of the session"):
             self._write(records.end_fields(end, totals_fields(self._counter.totals()), self._pack.size))
             for stream in blobs:
                 (self.folder / f"{stream}.part").unlink(missing_ok=True)
-        except OSError as error:
-            self._fail(f"the end of the session could not be written: {reason(error)}")
         self.close()
 
     def _pack_outputs(self) -> dict[Stream, BlobId]:
@@ -208,6 +199,14 @@ class SessionWriter:
     def _write(self, fields: Fields) -> None:
         self._journal.append(seal(stamped(fields, run=self._run, number=self._number)))
         self._number += 1
+
+    @contextlib.contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        """A disk that fails breaks the writer, and reaches nobody else."""
+        try:
+            yield
+        except OSError as error:
+            self._fail(f"{what} could not be written: {reason(error)}")
 
     def _fail(self, why: str) -> None:
         if self.broken is None:

@@ -140,19 +140,8 @@ def encode_frame(
     table = _COUNT.pack(len(chunks)) + b"".join(_CHUNK.pack(name, len(data)) for name, data in chunks.items())
     if recipe is not None:
         table += _encode_recipe(recipe, chunks)
-    header = struct.pack(
-        "<4sBBHIIIIII",
-        MAGIC,
-        1 if recipe is None else 2,
-        role,
-        0,
-        step,
-        len(table),
-        len(raw),
-        len(payload),
-        zlib.crc32(table),
-        zlib.crc32(payload),
-    )
+    sizes = len(table), len(raw), len(payload), zlib.crc32(table), zlib.crc32(payload)
+    header = struct.pack("<4sBBHIIIIII", MAGIC, 1 if recipe is None else 2, role, 0, step, *sizes)
     return b"".join((header, _COUNT.pack(zlib.crc32(header)), table, payload))
 
 
