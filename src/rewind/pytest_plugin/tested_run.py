@@ -193,7 +193,7 @@ class TestedRun:
         kept = quoted(os.path.relpath(file, self._state.start_folder))
         if self._tape is None:
             return f"this run is kept: rewind inspect {kept}"
-        from rewind.reading.divergence import divergence_text  # lazily: most tests do not fail
+        from rewind.reading.bisect import divergence_text  # lazily: most tests do not fail
 
         good = quoted(os.path.relpath(self._cassette.path, self._state.start_folder))
         why = divergence_text(RecordedRun.on(self._tape), run)

@@ -10,16 +10,20 @@ from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
 from rewind.compare.groups import GroupFinding, compare_groups
+from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.remedy import remedies
+from rewind.compare.run import ComparedRun
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
 from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.program import program_of
 from rewind.model.session import Session, split_step
 from rewind.model.surroundings import Surroundings
+from rewind.reading.cassettes import RecordedRun
 from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored
 from rewind.runs.rerun import command_hint
+from rewind.safe import safe
 from rewind.store.journal.first_seen import FirstSeen, Mark, MarkedField, first_seen
 from rewind.store.library import Library
 
@@ -240,3 +244,17 @@ def _fork_with(finding: Finding, bad: str, edits: Sequence[Edit]) -> Iterator[st
     if edits and typed and finding.at.b is not None:
         fork = f"rewind fork {bad}:{finding.at.b.index}"
         yield " ".join([fork, *(f"--set {shlex.quote(edit.written)}" for edit in edits)])
+
+
+def divergence_text(good: RecordedRun, bad: RecordedRun) -> str:
+    """The first step where the bad run left the good one, and why, in a line or two; empty where it did not."""
+    if not good.recording.steps or not bad.recording.steps:
+        return ""
+    finding = bisect(*(ComparedRun(run.recording, run.bodies, answer_body=run.answer) for run in (good, bad)))
+    if finding.at is None:
+        return ""
+    lines = [f"first divergence: step {step_label(finding.at)}"]
+    for cause in finding.causes[:1]:
+        place = cause_place(finding, cause, brief=True)
+        lines.append(f"cause: {cause_title(cause)}" + (f", {place}" if place else ""))
+    return safe("\n".join(lines))

@@ -106,30 +106,35 @@ class Exported:
 
     source: Session
     """As it is in the store."""
-    session: Session
+    recording: Recording
     """What of it is given away; with an id of its own where that is not all of it."""
     form: ExportForm
-    data: bytes | None
-    """What the file holds; ``None`` where nothing was written, as it may hold secrets."""
-    file: Path | None
-    """``None`` where no file was written."""
-    steps: int
-    left_out: int
-    """Steps that are not taken along."""
-    without_form: tuple[int, ...]
-    """Steps that the form has no room for: in a HAR, what did not go over HTTP."""
     removed: Removed
     """What the patterns took out."""
     findings: tuple[SecretFinding, ...]
     """What looks like a secret in what is left."""
-    damage: tuple[str, ...]
-    replayable: bool
-    """Whether an agent can be answered from it; not from a trace."""
+    left_out: int
+    """Steps that are not taken along."""
+    data: bytes | None = None
+    """What the file holds; ``None`` where nothing was written, as it may hold secrets."""
+    file: Path | None = None
+    """``None`` where no file was written."""
+
+    @property
+    def session(self) -> Session:
+        return self.recording.session
 
     @property
     def redactions(self) -> int:
         """Secrets that were removed while it was recorded."""
         return self.source.end.redactions if self.source.end is not None else 0
+
+    @property
+    def without_form(self) -> tuple[int, ...]:
+        """Steps that the form has no room for: in a HAR, what did not go over HTTP."""
+        if self.form is not ExportForm.HAR:
+            return ()
+        return tuple(step.index for step in self.recording.steps if not went_over_http(step))
 
 
 def export_session(
@@ -148,28 +153,15 @@ def export_session(
             restart(True)
             on_progress(what, done, total)
 
-        with _packed(home, name, options, step_done) as package:
+        with _packed(home, name, options, step_done) as (export, blob):
             restart(False)
-            data = path = None
-            if not (options.strict and package.findings):
-                data = _written(package, options, on_progress)
-                if options.output != "-":
-                    path = _target(package, options)
-                    data = _put(path, data, force=options.force)
-            return Exported(
-                source=package.source,
-                session=package.recording.session,
-                form=options.form,
-                data=data,
-                file=path,
-                steps=len(package.recording.steps),
-                left_out=package.left_out,
-                without_form=tuple(_without_form(package, options.form)),
-                removed=package.removed,
-                findings=package.findings,
-                damage=package.recording.damage,
-                replayable=not package.recording.is_from_trace,
-            )
+            if options.strict and export.findings:
+                return export
+            data = _written(export, blob, options, on_progress)
+            if options.output == "-":
+                return replace(export, data=data)
+            path = _target(export, options)
+            return replace(export, data=_put(path, data, force=options.force), file=path)
 
 
 @contextmanager
@@ -205,21 +197,11 @@ def _time_limit(guarded: bool) -> Iterator[Callable[[bool], None]]:
 # ── what is given away ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Package:
-    """A session ready to be written in any form, as long as its source is open."""
-
-    source: Session
-    recording: Recording
-    blob: Blob
-    removed: Removed
-    findings: tuple[SecretFinding, ...]
-    left_out: int
-
-
 @contextmanager
-def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgress) -> Iterator[_Package]:
-    """The session, less the steps that are not asked for and what the patterns match."""
+def _packed(
+    home: Path, ref: str, options: ExportOptions, on_progress: OnProgress
+) -> Iterator[tuple[Exported, Blob]]:
+    """The session, less the steps that are not asked for and what the patterns match; its bytes can be read."""
     patterns = compiled(options.redact)
     library = Library(home)
     source = library.find(ref)
@@ -243,14 +225,15 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
             )
         if recording != before or len(recording.steps) < len(whole.steps):
             recording = _under_its_own_id(recording)
-        yield _Package(
+        export = Exported(
             source=source,
             recording=recording,
-            blob=blob,
+            form=options.form,
             removed=removed,
             findings=findings_in(recording, blob, on_progress),
             left_out=len(whole.steps) - len(recording.steps),
         )
+        yield export, blob
 
 
 def findings_in(
@@ -333,56 +316,45 @@ def _under_its_own_id(recording: Recording) -> Recording:
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _without_form(package: _Package, form: ExportForm) -> list[int]:
-    if form is not ExportForm.HAR:
-        return []
-    return [step.index for step in package.recording.steps if not went_over_http(step)]
-
-
-def _written(package: _Package, options: ExportOptions, on_progress: OnProgress) -> bytes:
+def _written(export: Exported, blob: Blob, options: ExportOptions, on_progress: OnProgress) -> bytes:
     match options.form:
         case ExportForm.CASSETTE:
-            return write_cassette(package.recording, package.blob)
+            return write_cassette(export.recording, blob)
         case ExportForm.MARKDOWN:
-            return _report(package, options, on_progress).encode()
+            return _report(export, blob, options, on_progress).encode()
         case ExportForm.HAR:
-            steps = package.recording.steps
-            if steps and len(_without_form(package, options.form)) == len(steps):
+            steps = export.recording.steps
+            if steps and len(export.without_form) == len(steps):
                 raise UsageError(
-                    f"No step of {package.source.id} went over HTTP, so an HTTP archive of it would be empty.",
-                    hint=f"rewind export {package.source.ref}, or with --markdown",
+                    f"No step of {export.source.id} went over HTTP, so an HTTP archive of it would be empty.",
+                    hint=f"rewind export {export.source.ref}, or with --markdown",
                 )
-            return write_har(package.recording, package.blob)
+            return write_har(export.recording, blob)
 
 
-def _report(package: _Package, options: ExportOptions, on_progress: OnProgress) -> str:
+def _report(export: Exported, blob: Blob, options: ExportOptions, on_progress: OnProgress) -> str:
     """The run understood and priced."""
     assert options.prices is not None, "a report tells what a run cost"
-    recording, total = package.recording, len(package.recording.steps)
+    recording, end, total = export.recording, export.session.end, len(export.recording.steps)
     outline = outline_of(
-        recording,
-        lambda step: step.bodies(package.blob),
-        lambda done: on_progress("steps read", done, total),
+        recording, lambda step: step.bodies(blob), lambda done: on_progress("steps read", done, total)
     )
     calls = [call for call in outline.steps if call.kind is StepKind.LLM_CALL]
     costs = {call.step.index: cost_of(options.prices, call.step, call.reading) for call in calls}
     spent = spending((call.step, call.reading, costs[call.step.index]) for call in calls)
-    end = recording.session.end
     streams = () if end is None else (("stderr", end.stderr), ("stdout", end.stdout))
-    printed = [(name, _tail(package.blob(blob))) for name, blob in streams if blob is not None]
+    printed = [(stream, _tail(blob(name))) for stream, name in streams if name is not None]
     return report_text(
         RunReport(
             recording=recording,
             outline=outline,
             cost=dollars(spent.usd, spent.unpriced),
             costs={index: dollars(cost) for index, cost in costs.items()},
-            redactions=end.redactions if end is not None else 0,
-            printed=[(name, text) for name, text in printed if text.strip()],
-            removed=package.removed,
-            findings=package.findings,
-            left_out=package.left_out,
-            export_command=_cassette_command(package, options),
-            replayable=not recording.is_from_trace,
+            printed=[(stream, text) for stream, text in printed if text.strip()],
+            removed=export.removed,
+            findings=export.findings,
+            left_out=export.left_out,
+            export_command=_cassette_command(export.source, options),
         )
     )
 
@@ -392,21 +364,20 @@ def _tail(data: bytes) -> str:
     return cut + data[-_TAIL:].decode("utf-8", "replace")
 
 
-def _cassette_command(package: _Package, options: ExportOptions) -> str:
+def _cassette_command(source: Session, options: ExportOptions) -> str:
     """For a report that others read: it names neither a path of this machine nor a pattern."""
-    source = package.source
     known = source.id if source.file is None else "FILE"
     steps = [] if options.steps is None else ["--steps", options.steps.written]
     return " ".join(["rewind export", known, *steps, *("--redact PATTERN" for _ in options.redact)])
 
 
-def _target(package: _Package, options: ExportOptions) -> Path:
+def _target(export: Exported, options: ExportOptions) -> Path:
     """Where it goes. What a session is called is data: of its name only harmless characters become a file's."""
     output = options.output
     wanted = Path(output) if output else Path()
     if output and not (output.endswith("/") or wanted.is_dir()):
         return wanted
-    session = package.recording.session
+    session = export.session
     named = _NOT_IN_FILE_NAMES.sub("-", session.start.name or "").strip(".-")[:80]
     return wanted / f"{named or session.id}{options.form.ending}"
 

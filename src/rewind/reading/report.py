@@ -50,8 +50,6 @@ class RunReport:
     """Of the whole run, as people read it; ``—`` where it is not known."""
     costs: Mapping[int, str]
     """Step → the same."""
-    redactions: int
-    """Secrets that were removed while recording."""
     removed: Removed
     findings: Sequence[SecretFinding]
     printed: Sequence[tuple[str, str]] = ()
@@ -60,8 +58,6 @@ class RunReport:
     """Steps of the session that are not told."""
     export_command: str
     """The command that writes a cassette of what is told here, but for the name of the file."""
-    replayable: bool = True
-    """Whether there is something that an agent could be answered from."""
 
 
 def report_text(report: RunReport) -> str:
@@ -216,7 +212,8 @@ def _rows(one: RunReport) -> Iterator[tuple[str, ...]]:
 
 
 def _secrets(one: RunReport) -> Iterator[str]:
-    yield f"- {one.redactions} removed while recording"
+    end = one.recording.session.end
+    yield f"- {end.redactions if end is not None else 0} removed while recording"
     if one.removed.count:
         yield f"- {one.removed.count} removed by `--redact`"
     for step, why in sorted(one.removed.unread.items()):
@@ -239,7 +236,7 @@ def _opening(one: RunReport) -> Iterator[str]:
         (f"rewind replay {file} -- COMMAND", "run the agent again, offline, answered by the recording"),
         (f"rewind import {file}", "keep it"),
     ]
-    if not one.replayable:
+    if one.recording.is_from_trace:
         lines[2] = (f"rewind messages {file}", "go on from any step of it")
     width = max(len(command) for command, _ in lines)
     yield from _fenced("\n".join(f"{command:{width}}  # {why}" for command, why in lines), "sh")

@@ -20,7 +20,7 @@ def exported(export: "Exported") -> dict[str, Any]:
         "format": export.form.value,
         "id": export.session.id,
         "source": export.source.id,
-        "steps": export.steps,
+        "steps": len(export.recording.steps),
         "left_out": export.left_out,
         "without_form": list(export.without_form),
         "bytes": None if data is None else len(data),

@@ -3,8 +3,8 @@
 import json
 
 from rewind.model.step import Step
+from rewind.reading.bisect import divergence_text
 from rewind.reading.cassettes import RecordedRun, as_if_live, extended, live_steps
-from rewind.reading.divergence import divergence_text
 from support.recorded_runs import portable, run_of, step
 
 

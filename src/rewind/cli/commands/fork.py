@@ -1,9 +1,11 @@
 """``rewind fork``: run a recorded command again, and go live at one step, with that step changed."""
 
+from typing import Any
+
 import click
 
 from rewind.cli.app import App, common_options, json_option, session_argument
-from rewind.cli.options import RerunFlags, read_money, rerun_options
+from rewind.cli.options import read_money, rerun_options
 from rewind.errors import UsageError
 from rewind.model.session import split_step, split_tool
 
@@ -37,18 +39,7 @@ from rewind.model.session import split_step, split_tool
 @json_option
 @common_options
 @click.pass_obj
-def command(
-    app: App,
-    session: str,
-    flags: RerunFlags,
-    edits: tuple[str, ...],
-    by_hand: bool,
-    samples: int | None,
-    max_cost: float | None,
-    dry_run: bool,
-    name: str | None,
-    as_json: bool,
-) -> int:
+def command(app: App, /, session: str, **given: Any) -> int:
     """Run the command of SESSION again; from STEP on it goes live, with that step changed.
 
     The steps before are answered by the recording and cost nothing. The new run becomes a session of its own.
@@ -69,19 +60,7 @@ def command(
     ref, step = _place(session)
     from rewind.cli.rerun import run_fork
 
-    return run_fork(
-        app,
-        ref,
-        step,
-        flags,
-        edits=edits,
-        by_hand=by_hand,
-        samples=samples,
-        max_cost=max_cost,
-        name=name,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    return run_fork(app, ref, step, **given)
 
 
 def _place(name: str) -> tuple[str, int]:

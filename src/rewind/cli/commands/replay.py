@@ -1,11 +1,12 @@
 """``rewind replay``: run a recorded command again, answered by its recording, and compare."""
 
 import math
+from typing import Any
 
 import click
 
 from rewind.cli.app import App, common_options, json_option, session_argument
-from rewind.cli.options import RerunFlags, rerun_options
+from rewind.cli.options import rerun_options
 from rewind.errors import UsageError
 from rewind.model.session import split_step
 
@@ -60,17 +61,7 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
 @json_option
 @common_options
 @click.pass_obj
-def command(
-    app: App,
-    session: str,
-    flags: RerunFlags,
-    latency: float,
-    live_hosts: tuple[str, ...],
-    redact: tuple[str, ...],
-    step: int | None,
-    until: int | None,
-    as_json: bool,
-) -> int:
+def command(app: App, /, session: str, step: int | None, until: int | None, **given: Any) -> int:
     """Run the command of SESSION again, answered by its recording, and compare what it prints.
 
     If SESSION came from a file, its recorded command is shown but not run: give a command after --.
@@ -105,14 +96,4 @@ def command(
         raise UsageError("--step and --until exclude each other: give only one of them.")
     from rewind.cli.rerun import run_replay
 
-    return run_replay(
-        app,
-        ref,
-        flags,
-        latency=latency,
-        live_hosts=live_hosts,
-        redact=redact,
-        step=step,
-        until=until,
-        as_json=as_json,
-    )
+    return run_replay(app, ref, step=step, until=until, **given)

@@ -47,8 +47,8 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
         return
     session, missing = exported.session, exported.without_form
     file = _shown(exported)
-    total = exported.steps + exported.left_out
-    written = exported.steps - len(missing)
+    total = len(exported.recording.steps) + exported.left_out
+    written = total - exported.left_out - len(missing)
     steps = plural(written, "step") + (f" of {total}" if written < total else "")
     terminal.line(
         "Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {_size(len(exported.data))})"
@@ -62,12 +62,12 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
             f"  {_steps(missing)} did not go over HTTP (tools, notes and traces do not), so the archive does not "
             "hold them"
         )
-    for damage in exported.damage:
+    for damage in exported.recording.damage:
         terminal.line(Span(f"  damaged: {damage}", "yellow"))
     _print_secrets(terminal, exported, command)
     if exported.form == "cassette" and exported.file is not None:
         name = shlex.quote(file)
-        first = f"replay {name} -- COMMAND" if exported.replayable else f"inspect {name}"
+        first = f"inspect {name}" if exported.recording.is_from_trace else f"replay {name} -- COMMAND"
         terminal.line(Span(f"→ rewind {first} · rewind import {name}", "dim"))
 
 
@@ -104,7 +104,7 @@ def _shown(exported: "Exported") -> str:
 
 def _print_secrets(terminal: Terminal, exported: "Exported", command: ExportCommand) -> None:
     """What was removed, and what was found."""
-    removed = exported.removed
+    removed, replayable = exported.removed, not exported.recording.is_from_trace
     terminal.line(f"  {plural(exported.redactions, 'secret')} removed while recording")
     if removed.count:
         places = [f"{count} at step {step}" for step, count in sorted(removed.steps.items())[:_SHOWN]]
@@ -121,7 +121,7 @@ def _print_secrets(terminal: Terminal, exported: "Exported", command: ExportComm
                 "yellow",
             )
         )
-    if removed.misses and exported.replayable:
+    if removed.misses and replayable:
         terminal.line(
             Span(
                 f"  {_steps(removed.misses)} will miss in a replay: the agent itself sends what was removed; give "
@@ -129,7 +129,7 @@ def _print_secrets(terminal: Terminal, exported: "Exported", command: ExportComm
                 "yellow",
             )
         )
-    if removed.answers and exported.replayable:
+    if removed.answers and replayable:
         terminal.line(
             f"  in a replay the agent gets placeholders at {_steps(removed.answers)}: if it acts on what was "
             "removed, it may take another path"
