@@ -74,13 +74,13 @@ def inspect_session(
     with open_session(home, ref) as reader:
         recording = reader.recording()
         outline = read_outline(reader, recording, on_progress)
-    costs = {one.step.index: cost_of(prices, one.step, one.reading) for one in outline.steps}
-    calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
+    costs = {entry.step.index: cost_of(prices, entry.step, entry.reading) for entry in outline.steps}
+    calls = [entry for entry in outline.steps if entry.kind is StepKind.LLM_CALL]
     return SessionOverview(
         recording=recording,
         outline=outline,
         costs=costs,
-        spent=spending((one.step, one.reading, costs[one.step.index]) for one in calls),
+        spent=spending((entry.step, entry.reading, costs[entry.step.index]) for entry in calls),
         context_window=_context_window(outline, prices),
     )
 
@@ -98,13 +98,13 @@ def inspect_step(
     """``request`` and ``response``: which bodies are read."""
     with open_session(home, ref) as reader:
         recording = _upto(reader.recording(), index)
-        found = _understood(recording, read_outline(reader, recording, on_progress), index)
-        step = found.step
+        entry = _understood(recording, read_outline(reader, recording, on_progress), index)
+        step = entry.step
         answer = step.response
         return StepDetail(
             session=recording.session.id,
-            step=found,
-            cost=cost_of(prices, step, found.reading),
+            step=entry,
+            cost=cost_of(prices, step, entry.reading),
             request_body=reader.blob(step.request.body) if request else None,
             response_body=reader.blob(answer.body) if response and answer is not None else None,
             with_response=response,
@@ -140,12 +140,12 @@ def inspect_context(
         recording = _upto(whole, index, since or 0)
         reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
         outline = read_outline(reader, recording, on_progress)
-    found = _understood(recording, outline, index)
-    if found.kind is not StepKind.LLM_CALL:
+    entry = _understood(recording, outline, index)
+    if entry.kind is not StepKind.LLM_CALL:
         raise UsageError(f"Step {index} is not a call to a model, so no model read anything.")
-    if since is None and found.place is not None:
-        since = found.place.parent
-    entries = context_of(found.asked, outline.held(index))
+    if since is None and entry.place is not None:
+        since = entry.place.parent
+    entries = context_of(entry.asked, outline.held(index))
     changes: tuple[ContextChange, ...] = ()
     if since is not None:
         before = _understood(recording, outline, since)
@@ -153,7 +153,7 @@ def inspect_context(
     return StepContext(
         session=recording.session.id,
         step=index,
-        asked=found.asked,
+        asked=entry.asked,
         entries=tuple(entries),
         since=since,
         changes=changes,
@@ -178,14 +178,14 @@ def _upto(recording: Recording, index: int, other: int = 0) -> Recording:
 
 def _understood(recording: Recording, outline: Outline, index: int) -> OutlineStep:
     step_in(recording, index)
-    found = outline.step(index)
-    assert found is not None, "an outline has every step of its recording"
-    return found
+    entry = outline.step(index)
+    assert entry is not None, "an outline has every step of its recording"
+    return entry
 
 
 def _context_window(outline: Outline, prices: Prices) -> int | None:
-    turns = (one for one in outline.steps if one.place is not None)
-    fullest = max(turns, key=lambda one: one.reading.usage.input or 0, default=None)
+    turns = (entry for entry in outline.steps if entry.place is not None)
+    fullest = max(turns, key=lambda entry: entry.reading.usage.input or 0, default=None)
     if fullest is None:
         return None
     request = fullest.step.request

@@ -89,7 +89,7 @@ def conversation(
         outline = read_outline(reader, recording, on_progress)
         last = _last(recording, outline, thread)
         assert last.place is not None, "only conversations have threads"
-        exchanges = [_exchange(reader, one.step) for one in _told_in(outline, last)]
+        exchanges = [_exchange(reader, entry.step) for entry in _history(outline, last)]
         return Conversation(
             session=recording.session.id,
             step=last.step.index,
@@ -114,14 +114,16 @@ def _upto(recording: Recording, upto: int | None) -> Recording:
 
 def _last(recording: Recording, outline: Outline, thread: int | None) -> OutlineStep:
     # A call that was known when it was recorded, and that no codec of today reads, has no messages for us.
-    calls = [one for one in outline.steps if one.place and identify(one.step.request.head) is not FALLBACK]
+    calls = [
+        entry for entry in outline.steps if entry.place and identify(entry.step.request.head) is not FALLBACK
+    ]
     session = recording.session.id
     if not calls:
         raise UsageError(
             f"No model was called in session {session} up to that step.",
             hint=f"rewind inspect {recording.session.ref}",
         )
-    fitting = [one for one in calls if one.place is not None and thread in (None, one.place.thread)]
+    fitting = [entry for entry in calls if entry.place is not None and thread in (None, entry.place.thread)]
     if not fitting:
         raise UsageError(
             f"Session {session} has no thread {thread} up to that step; "
@@ -131,15 +133,15 @@ def _last(recording: Recording, outline: Outline, thread: int | None) -> Outline
     return fitting[-1]
 
 
-def _told_in(outline: Outline, last: OutlineStep) -> list[OutlineStep]:
+def _history(outline: Outline, last: OutlineStep) -> list[OutlineStep]:
     """The call, after those whose messages the provider keeps for it (as :meth:`Outline.held` has them)."""
-    found = [last]
-    while (first := found[0]).asked.continues or first.asked.history:
+    calls = [last]
+    while (first := calls[0]).asked.continues or first.asked.history:
         before = outline.step(first.place.parent) if first.place and first.place.parent else None
         if before is None:
             break
-        found.insert(0, before)
-    return found
+        calls.insert(0, before)
+    return calls
 
 
 def _exchange(reader: SessionReader, step: Step) -> AnsweredCall:

@@ -69,15 +69,15 @@ def search(
         since=since,
         limit=limit,
     )
-    found = _index(home, on_progress).search(query)
+    result = _index(home, on_progress).search(query)
     return SearchReport(
         home=home,
         texts=query.texts,
         narrowed=bool(query.kinds or query.folder or query.since is not None),
         limit=limit,
-        hits=found.hits,
-        more=found.more,
-        index=found.index,
+        hits=result.hits,
+        more=result.more,
+        index=result.index,
     )
 
 

@@ -84,22 +84,22 @@ def list_sessions(
 
     ``ancestors``: also the sessions that these were forked from or replay, behind the others.
     """
-    chosen = _in_the_catalog(home, wanted, probes, on_progress)
+    query = _catalog_query(home, wanted, probes, on_progress)
     library = Library(home)
-    if limit and chosen.everything:
-        found = _newest(library, prices, chosen, limit)
+    if limit and query.everything:
+        matches = _from_journals(library, prices, query, limit)
     else:
-        found = _chosen(library, home, prices, chosen, limit, on_progress)
-    rows = [ListedSession(*row) for row in found.rows]
+        matches = _from_catalog(library, home, prices, query, limit, on_progress)
+    rows = [ListedSession(*row) for row in matches.rows]
     if ancestors:
         rows += _ancestors(library, prices, [row.session for row in rows])
     return SessionList(
         home=home,
         rows=tuple(rows),
-        more=found.more,
+        more=matches.more,
         limit=limit,
-        probes=found.probes,
-        filtered=not chosen.everything and bool(rows or library.ids()),
+        probes=matches.probes,
+        filtered=not query.everything and bool(rows or library.ids()),
         price_warning=prices.warning,
     )
 
@@ -130,7 +130,7 @@ def parent_of(session: Session) -> str | None:
     return origin.session if origin is not None else session.start.replay_of
 
 
-def _in_the_catalog(home: Path, wanted: SessionFilter, probes: bool, on_progress: OnProgress) -> SessionQuery:
+def _catalog_query(home: Path, wanted: SessionFilter, probes: bool, on_progress: OnProgress) -> SessionQuery:
     pairs = [tag.partition("=") for tag in wanted.tags]
     return SessionQuery(
         name=wanted.name,
@@ -149,7 +149,7 @@ def _folders_with(home: Path, texts: Sequence[str], on_progress: OnProgress) -> 
     return folders_with(home, texts, on_progress)
 
 
-def _newest(library: Library, prices: Prices, wanted: SessionQuery, limit: int) -> SessionPage:
+def _from_journals(library: Library, prices: Prices, wanted: SessionQuery, limit: int) -> SessionPage:
     """Straight from the journals: the catalog would take longer to open than this takes."""
     rows: list[tuple[Session, Totals]] = []
     probes = 0
@@ -164,7 +164,7 @@ def _newest(library: Library, prices: Prices, wanted: SessionQuery, limit: int) 
     return SessionPage(rows, probes=probes)
 
 
-def _chosen(
+def _from_catalog(
     library: Library, home: Path, prices: Prices, wanted: SessionQuery, limit: int, on_progress: OnProgress
 ) -> SessionPage:
     try:
@@ -173,7 +173,7 @@ def _chosen(
         # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
         if not wanted.everything:
             raise
-        return _newest(library, prices, wanted, limit)
+        return _from_journals(library, prices, wanted, limit)
 
 
 def open_catalog(home: Path, prices: Prices, on_progress: OnProgress) -> Catalog:

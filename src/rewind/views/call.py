@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rewind.reading.messages import Conversation
 
 
-def part(one: Part) -> dict[str, Any]:
-    match one:
+def part(item: Part) -> dict[str, Any]:
+    match item:
         case Text(text):
             return {"type": "text", "text": text}
         case Thinking(text, sealed):
@@ -48,10 +48,10 @@ def part(one: Part) -> dict[str, Any]:
                 "hosted": hosted,
             }
         case ToolResult():
-            fields = members(one, "id", "name", "failed", "hosted")
-            return {"type": "tool_result", **fields, "parts": parts(one.parts)}
+            fields = members(item, "id", "name", "failed", "hosted")
+            return {"type": "tool_result", **fields, "parts": parts(item.parts)}
         case Media():
-            return {"type": "media", **members(one, "kind", "media_type", "reference", "digest", "size")}
+            return {"type": "media", **members(item, "kind", "media_type", "reference", "digest", "size")}
         case Vectors(count, dimensions):
             return {"type": "vectors", "count": count, "dimensions": dimensions}
         case Other(kind, value):
@@ -59,81 +59,81 @@ def part(one: Part) -> dict[str, Any]:
 
 
 def parts(several: Iterable[Part]) -> list[dict[str, Any]]:
-    return [part(one) for one in several]
+    return [part(item) for item in several]
 
 
-def message(one: Message) -> dict[str, Any]:
-    return {"role": one.role.value, "name": one.name, "parts": parts(one.parts)}
+def message(item: Message) -> dict[str, Any]:
+    return {"role": item.role.value, "name": item.name, "parts": parts(item.parts)}
 
 
-def tool(one: ToolDefinition) -> dict[str, Any]:
-    return members(one, "name", "description") | {"schema": plain_json(one.schema), "hosted": one.hosted}
+def tool(item: ToolDefinition) -> dict[str, Any]:
+    return members(item, "name", "description") | {"schema": plain_json(item.schema), "hosted": item.hosted}
 
 
-def usage(one: Usage) -> dict[str, Any]:
-    counts = members(one, "input", "output", "cache_read", "cache_write", "reasoning")
-    return counts | {"more": dict(one.more), "tier": one.tier}
+def usage(item: Usage) -> dict[str, Any]:
+    counts = members(item, "input", "output", "cache_read", "cache_write", "reasoning")
+    return counts | {"more": dict(item.more), "tier": item.tier}
 
 
-def asked(one: Asked) -> dict[str, Any]:
+def asked(item: Asked) -> dict[str, Any]:
     return {
-        "model": one.model,
-        "system": parts(one.system),
-        "messages": [message(turn) for turn in one.messages],
-        "tools": [tool(definition) for definition in one.tools],
-        "parameters": plain_json(dict(one.parameters)),
-        "streamed": one.streamed,
-        "continues": one.continues,
-        "history": one.history,
-        "note": one.note,
+        "model": item.model,
+        "system": parts(item.system),
+        "messages": [message(turn) for turn in item.messages],
+        "tools": [tool(definition) for definition in item.tools],
+        "parameters": plain_json(dict(item.parameters)),
+        "streamed": item.streamed,
+        "continues": item.continues,
+        "history": item.history,
+        "note": item.note,
     }
 
 
-def answered(one: Answered) -> dict[str, Any]:
+def answered(item: Answered) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "model": one.model,
-        "parts": parts(one.parts),
-        "alternatives": [parts(choice) for choice in one.alternatives],
-        "stop": one.stop,
-        "usage": usage(one.usage),
-        "error": one.error,
-        "note": one.note,
+        "id": item.id,
+        "model": item.model,
+        "parts": parts(item.parts),
+        "alternatives": [parts(choice) for choice in item.alternatives],
+        "stop": item.stop,
+        "usage": usage(item.usage),
+        "error": item.error,
+        "note": item.note,
     }
 
 
-def tool_call(one: ToolCall) -> dict[str, Any]:
+def tool_call(item: ToolCall) -> dict[str, Any]:
     """A tool call from the asking to the result."""
     return {
-        "index": one.label,
+        "index": item.label,
         "kind": "tool_call",
-        "asked_in": one.asked_in,
-        "answered_in": one.answered_in,
-        "id": one.use.id,
-        "name": one.use.name,
-        "arguments": plain_json(one.use.arguments),
-        "result": None if one.result is None else parts(one.result.parts),
-        "failed": None if one.result is None else one.result.failed,
-        "ms": one.ms,
-        "recorded_as": one.recorded_as,
+        "asked_in": item.asked_in,
+        "answered_in": item.answered_in,
+        "id": item.use.id,
+        "name": item.use.name,
+        "arguments": plain_json(item.use.arguments),
+        "result": None if item.result is None else parts(item.result.parts),
+        "failed": None if item.result is None else item.result.failed,
+        "ms": item.ms,
+        "recorded_as": item.recorded_as,
     }
 
 
-def place(one: OutlineStep) -> dict[str, Any]:
+def place(item: OutlineStep) -> dict[str, Any]:
     """Where a step stands in its run."""
     return {
-        "thread": one.place.thread if one.place else None,
-        "parent": one.place.parent if one.place else None,
-        "started_by": one.place.started_by if one.place else None,
-        "retry_of": one.retry_of,
+        "thread": item.place.thread if item.place else None,
+        "parent": item.place.parent if item.place else None,
+        "started_by": item.place.started_by if item.place else None,
+        "retry_of": item.retry_of,
     }
 
 
-def outline(one: Outline, costs: Mapping[int, float | None]) -> dict[str, Any]:
+def outline(item: Outline, costs: Mapping[int, float | None]) -> dict[str, Any]:
     """What a recording's steps come to, beside the rows of the steps."""
     return {
-        "threads": one.threads,
-        "tool_calls": [tool_call(call) for call in one.tools],
+        "threads": item.threads,
+        "tool_calls": [tool_call(call) for call in item.tools],
         "steps": [
             {
                 "index": step.step.index,
@@ -142,20 +142,20 @@ def outline(one: Outline, costs: Mapping[int, float | None]) -> dict[str, Any]:
                 "usage": None if step.answered is None else usage(step.answered.usage),
                 "stop": None if step.answered is None else step.answered.stop,
             }
-            for step in one.steps
+            for step in item.steps
         ],
     }
 
 
-def entry(one: ContextEntry, *, with_text: bool = True) -> dict[str, Any]:
+def entry(item: ContextEntry, *, with_text: bool = True) -> dict[str, Any]:
     view: dict[str, Any] = {
-        "what": one.what,
-        "label": one.label,
-        "place": one.place,
-        "held": one.held,
-        "characters": one.size,
+        "what": item.what,
+        "label": item.label,
+        "place": item.place,
+        "held": item.held,
+        "characters": item.size,
     }
-    return view | ({"text": one.text} if with_text else {})
+    return view | ({"text": item.text} if with_text else {})
 
 
 def context(
@@ -173,20 +173,20 @@ def context(
         "step": step,
         "continues": asked.continues or asked.history,
         "note": asked.note,
-        "entries": [entry(one) for one in entries],
+        "entries": [entry(item) for item in entries],
         "compared_with": compared,
-        "changes": [change(one) for one in changes],
+        "changes": [change(item) for item in changes],
     }
 
 
-def change(one: ContextChange) -> dict[str, Any]:
+def change(item: ContextChange) -> dict[str, Any]:
     return {
-        "fate": one.fate.value,
-        **entry(one.entry, with_text=False),
-        "before_characters": one.before.size if one.before else None,
-        "kept": one.kept if one.fate is Fate.TRUNCATED else None,
-        "lost": one.lost if one.fate is Fate.TRUNCATED else None,
-        "own_answer": one.own_answer,
+        "fate": item.fate.value,
+        **entry(item.entry, with_text=False),
+        "before_characters": item.before.size if item.before else None,
+        "kept": item.kept if item.fate is Fate.TRUNCATED else None,
+        "lost": item.lost if item.fate is Fate.TRUNCATED else None,
+        "own_answer": item.own_answer,
     }
 
 
@@ -203,27 +203,27 @@ def inspection(found: Inspection) -> dict[str, Any]:
             return context(found.session, found.step, found.asked, found.entries, found.since, found.changes)
 
 
-def step_detail(one: StepDetail) -> dict[str, Any]:
+def step_detail(item: StepDetail) -> dict[str, Any]:
     """A step in full, or the half that was asked for."""
-    step = one.step
-    view = session_views.step(one.session, step.step, one.request_body or b"", one.response_body)
-    view |= {"cost_usd": one.cost, "place": place(step), "asked": asked(step.asked)}
+    step = item.step
+    view = session_views.step(item.session, step.step, item.request_body or b"", item.response_body)
+    view |= {"cost_usd": item.cost, "place": place(step), "asked": asked(step.asked)}
     view |= {"answered": step.answered and answered(step.answered)}
-    if one.request_body is None:
+    if item.request_body is None:
         del view["request"], view["asked"]
-    if not one.with_response:
+    if not item.with_response:
         del view["response"], view["answered"]
     return view
 
 
-def conversation(one: "Conversation") -> dict[str, Any]:
+def conversation(item: "Conversation") -> dict[str, Any]:
     """The messages of an API, up to a step."""
-    transcript = one.transcript
+    transcript = item.transcript
     return {
         "schema": "rewind/messages@1",
-        "session": one.session,
-        "step": one.step,
-        "thread": one.thread,
+        "session": item.session,
+        "step": item.step,
+        "thread": item.thread,
         "api": transcript.api,
         "model": transcript.model,
         "system": plain_json(transcript.system),

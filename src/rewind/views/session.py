@@ -32,17 +32,17 @@ _TOTALS = (
 
 def sessions(rows: Iterable["ListedSession"]) -> dict[str, Any]:
     """The list of sessions."""
-    return {"schema": "rewind/sessions@1", "sessions": [session(one, totals) for one, totals in rows]}
+    return {"schema": "rewind/sessions@1", "sessions": [session(value, totals) for value, totals in rows]}
 
 
-def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
+def session(value: Session, totals: Totals | None = None) -> dict[str, Any]:
     """A session without its steps."""
-    start, end = one.start, one.end
+    start, end = value.start, value.end
     view: dict[str, Any] = {
-        "id": one.id,
+        "id": value.id,
         "name": start.name,
-        "status": one.status.value,
-        "outcome": outcome_of(one).value,
+        "status": value.status.value,
+        "outcome": outcome_of(value).value,
         "command": list(start.command),
         "cwd": start.cwd,
         "started": moment(start.started),
@@ -58,8 +58,8 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
         "remarks": list(end.remarks) if end else [],
         "broken": end.broken if end else None,
         "rewind_version": start.rewind_version,
-        "folder": one.folder,
-        "file": one.file,
+        "folder": value.folder,
+        "file": value.file,
         "imported": start.imported,
     }
     if totals is not None:
@@ -67,33 +67,33 @@ def session(one: Session, totals: Totals | None = None) -> dict[str, Any]:
     return view
 
 
-def lineage(one: Lineage | None) -> dict[str, Any] | None:
+def lineage(value: Lineage | None) -> dict[str, Any] | None:
     """Where a fork comes from; ``None`` for a session that is none."""
-    if one is None:
+    if value is None:
         return None
     return {
-        **members(one, "session", "step"),
-        "edits": list(one.edits),
-        "by_hand": one.by_hand,
-        "earlier": [list(earlier.edits) for earlier in one.earlier],
-        **members(one, "sample", "probe"),
+        **members(value, "session", "step"),
+        "edits": list(value.edits),
+        "by_hand": value.by_hand,
+        "earlier": [list(earlier.edits) for earlier in value.earlier],
+        **members(value, "sample", "probe"),
     }
 
 
-def recording(one: Recording) -> dict[str, Any]:
+def recording(value: Recording) -> dict[str, Any]:
     """A session with a row for each step."""
     return {
         "schema": "rewind/session@1",
-        "session": session(one.session),
-        "surroundings": None if one.surroundings is None else surroundings(one.surroundings),
-        "steps": [step_row(step) for step in one.steps],
-        "damage": list(one.damage),
+        "session": session(value.session),
+        "surroundings": None if value.surroundings is None else surroundings(value.surroundings),
+        "steps": [step_row(step) for step in value.steps],
+        "damage": list(value.damage),
     }
 
 
-def surroundings(one: Surroundings) -> dict[str, Any]:
+def surroundings(value: Surroundings) -> dict[str, Any]:
     """What a run stood on."""
-    return members(one, "commit", "branch", "dirty", "changes") | {"locks": dict(one.locks)}
+    return members(value, "commit", "branch", "dirty", "changes") | {"locks": dict(value.locks)}
 
 
 def step_row(step: Step) -> dict[str, Any]:
@@ -126,13 +126,13 @@ def step_row(step: Step) -> dict[str, Any]:
     }
 
 
-def step(session_id: str, one: Step, request_body: bytes, response_body: bytes | None) -> dict[str, Any]:
+def step(session_id: str, value: Step, request_body: bytes, response_body: bytes | None) -> dict[str, Any]:
     """A step in full."""
-    request, response = one.request, one.response
+    request, response = value.request, value.response
     view: dict[str, Any] = {
         "schema": "rewind/step@1",
         "session": session_id,
-        "step": step_row(one),
+        "step": step_row(value),
         "request": {
             "method": request.head.method,
             "url": request.head.url,

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from rewind.settings import Settings
 
 
-def stats(one: "UsageStats") -> dict[str, Any]:
+def stats(value: "UsageStats") -> dict[str, Any]:
     """All of it, with the prices it was worked out by."""
-    report = one.report
+    report = value.report
     return {
         "schema": "rewind/stats@1",
         "by": report.by.value,
         "first_day": report.first.isoformat() if report.first else None,
         "last_day": report.last.isoformat(),
         "time_zone": "UTC",
-        "prices": {"source": one.price_source, "date": one.price_date},
+        "prices": {"source": value.price_source, "date": value.price_date},
         "sessions": report.sessions,
         "other_steps": report.other_steps,
         "groups": [{report.by.value: group.key, **_in_usd(group.figures)} for group in report.groups],
@@ -76,13 +76,13 @@ def verification(found: "Verification") -> dict[str, Any]:
     return view
 
 
-def setup(one: "Setup") -> dict[str, Any]:
+def setup(value: "Setup") -> dict[str, Any]:
     """A prepared store, and the clients of this machine."""
     return {
         "schema": "rewind/setup@1",
-        "home": str(one.settings.home),
-        "certificate": None if one.certificate is None else str(one.certificate),
-        "clients": [members(client, "name", "found", "version", "works", "note") for client in one.clients],
+        "home": str(value.settings.home),
+        "certificate": None if value.certificate is None else str(value.certificate),
+        "clients": [members(client, "name", "found", "version", "works", "note") for client in value.clients],
     }
 
 

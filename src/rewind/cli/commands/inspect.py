@@ -83,16 +83,16 @@ def command(
     if raw:
         _show_raw(reading.recorded_body(app.home, ref, index or 0, request=only_request))
         return ExitCode.OK
-    found: reading.Inspection
+    inspection: reading.Inspection
     with progress_line() as on_progress:
         if tool is not None:
-            found = reading.inspect_tool_call(app.home, ref, *tool, on_progress=on_progress)
+            inspection = reading.inspect_tool_call(app.home, ref, *tool, on_progress=on_progress)
         elif index is None:
-            found = reading.inspect_session(app.home, ref, app.prices, on_progress=on_progress)
+            inspection = reading.inspect_session(app.home, ref, app.prices, on_progress=on_progress)
         elif context:
-            found = reading.inspect_context(app.home, ref, index, since=diff, on_progress=on_progress)
+            inspection = reading.inspect_context(app.home, ref, index, since=diff, on_progress=on_progress)
         else:
-            found = reading.inspect_step(
+            inspection = reading.inspect_step(
                 app.home,
                 ref,
                 index,
@@ -102,9 +102,9 @@ def command(
                 on_progress=on_progress,
             )
     if as_json:
-        print_json(views.inspection(found))
+        print_json(views.inspection(inspection))
     else:
-        print_inspection(out(), found, full=full)
+        print_inspection(out(), inspection, full=full)
     return ExitCode.OK
 
 

@@ -87,7 +87,7 @@ def command(
     if limit is None:
         limit = 0 if as_json else SHOWN
     with progress_line() as on_progress:
-        found = list_sessions(
+        listing = list_sessions(
             app.home,
             app.prices,
             wanted,
@@ -98,13 +98,13 @@ def command(
         )
     terminal = out()
     if as_json:
-        print_json(views.sessions(found.rows))
-    elif not found.rows:
-        say_there_is_nothing(err(), found)
+        print_json(views.sessions(listing.rows))
+    elif not listing.rows:
+        say_there_is_nothing(err(), listing)
     elif as_tree:
-        print_tree(terminal, found.rows, now=SystemClock().now())
+        print_tree(terminal, listing.rows, now=SystemClock().now())
     else:
         ids = session_ids(app.home) if terminal.colour else ()
-        print_sessions(terminal, found.rows, now=SystemClock().now(), ids=ids)
-    explain_list(err(), found, as_json=as_json)
+        print_sessions(terminal, listing.rows, now=SystemClock().now(), ids=ids)
+    explain_list(err(), listing, as_json=as_json)
     return ExitCode.OK

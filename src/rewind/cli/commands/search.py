@@ -61,7 +61,7 @@ def command(
       rewind search timeout --json | jq -r '.hits[] | "\\(.session):\\(.step)"'
     """
     with progress_line() as on_progress:
-        found = search(
+        report = search(
             app.home,
             texts,
             case=case,
@@ -72,8 +72,8 @@ def command(
             on_progress=on_progress,
         )
     if as_json:
-        print_json(views.search(found))
+        print_json(views.search(report))
     else:
-        print_hits(out(), found, now=SystemClock().now())
-        say_what_was_searched(err(), found)
+        print_hits(out(), report, now=SystemClock().now())
+        say_what_was_searched(err(), report)
     return ExitCode.OK

@@ -42,11 +42,11 @@ def command(app: App, days: int, by: str, as_json: bool) -> int:
       rewind stats --by day --json | jq '.groups[] | [.day, .cost_usd]'
     """
     with progress_line() as on_progress:
-        found = usage_stats(
+        stats = usage_stats(
             app.home, app.prices, by=by, days=days, now=SystemClock().now(), on_progress=on_progress
         )
     if as_json:
-        print_json(views.stats(found))
+        print_json(views.stats(stats))
     else:
-        print_stats(found)
+        print_stats(stats)
     return ExitCode.OK

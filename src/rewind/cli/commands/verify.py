@@ -30,9 +30,9 @@ def command(app: App, session: str | None, as_json: bool) -> int:
       rewind verify 7f3a --json
     """
     with progress_line() as on_progress:
-        found = verify(app.home, session, on_progress=on_progress)
+        verification = verify(app.home, session, on_progress=on_progress)
     if as_json:
-        print_json(views.verification(found))
+        print_json(views.verification(verification))
     else:
-        print_verification(out(), found)
-    return ExitCode.OK if found.all_is_well else ExitCode.ENVIRONMENT
+        print_verification(out(), verification)
+    return ExitCode.OK if verification.all_is_well else ExitCode.ENVIRONMENT

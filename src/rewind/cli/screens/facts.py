@@ -78,21 +78,25 @@ def session_facts(
     return facts
 
 
-def surroundings_facts(found: Surroundings) -> list[tuple[str, str | Span]]:
+def surroundings_facts(surroundings: Surroundings) -> list[tuple[str, str | Span]]:
     """What a run stood on, as far as it is known."""
     facts: list[tuple[str, str | Span]] = []
-    if found.commit:
-        branch = f" on {found.branch}" if found.branch else ""
-        facts.append(("commit", f"{found.commit[:12]}{branch}{_changed(found)}"))
-    if found.locks:
-        facts.append(("locks", " · ".join(f"{name} {digest[:8]}" for name, digest in found.locks.items())))
+    if surroundings.commit:
+        branch = f" on {surroundings.branch}" if surroundings.branch else ""
+        facts.append(("commit", f"{surroundings.commit[:12]}{branch}{_changed(surroundings)}"))
+    if surroundings.locks:
+        facts.append(
+            ("locks", " · ".join(f"{name} {digest[:8]}" for name, digest in surroundings.locks.items()))
+        )
     return facts
 
 
-def _changed(found: Surroundings) -> str:
-    if not found.dirty:
-        return "" if found.dirty is False else ", not known whether anything was changed"
-    return ", with uncommitted changes" + (f" {found.changes.partition(':')[2][:8]}" if found.changes else "")
+def _changed(surroundings: Surroundings) -> str:
+    if not surroundings.dirty:
+        return "" if surroundings.dirty is False else ", not known whether anything was changed"
+    return ", with uncommitted changes" + (
+        f" {surroundings.changes.partition(':')[2][:8]}" if surroundings.changes else ""
+    )
 
 
 _SHOWN = 60

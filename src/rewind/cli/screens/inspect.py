@@ -44,47 +44,47 @@ BINARY_SHOWN = 256
 """Bytes of a binary body that are shown, as hexadecimal digits."""
 
 
-def print_inspection(terminal: Terminal, found: Inspection, *, full: bool) -> None:
+def print_inspection(terminal: Terminal, inspection: Inspection, *, full: bool) -> None:
     """The screen of ``rewind inspect``; ``full``: with long messages and unchanged ones."""
-    match found:
+    match inspection:
         case SessionOverview():
-            _print_overview(terminal, found)
+            _print_overview(terminal, inspection)
         case StepDetail():
-            _print_step(terminal, found)
+            _print_step(terminal, inspection)
         case ToolCallDetail(session=session, call=call):
             _print_tool_call(terminal, session, call)
         case StepContext():
-            _print_context(terminal, found, full=full)
+            _print_context(terminal, inspection, full=full)
 
 
-def _print_overview(terminal: Terminal, found: SessionOverview) -> None:
-    recording, outline = found.recording, found.outline
+def _print_overview(terminal: Terminal, overview: SessionOverview) -> None:
+    recording, outline = overview.recording, overview.outline
     facts = session_facts(recording.session, recording.damage, recording.surroundings)
-    print_facts(terminal, [*facts, *_run_facts(outline, found.spent, found.context_window)])
+    print_facts(terminal, [*facts, *_run_facts(outline, overview.spent, overview.context_window)])
     terminal.line()
     if recording.steps:
-        _print_steps(terminal, outline, found.costs)
+        _print_steps(terminal, outline, overview.costs)
         err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
     else:
         terminal.line("no steps")
 
 
-def _print_context(terminal: Terminal, found: StepContext, *, full: bool) -> None:
-    since = found.since
+def _print_context(terminal: Terminal, context: StepContext, *, full: bool) -> None:
+    since = context.since
     heading = "no earlier call to compare with" if since is None else f"compared with step {since}"
-    terminal.line(Span(f"{found.session}:{found.step}", "bold"), f"  what the model read, {heading}")
-    if found.asked.note:
-        terminal.line(Span(found.asked.note, "yellow"))
+    terminal.line(Span(f"{context.session}:{context.step}", "bold"), f"  what the model read, {heading}")
+    if context.asked.note:
+        terminal.line(Span(context.asked.note, "yellow"))
     terminal.line()
     if since is None:
-        print_context(terminal, found.entries, full=full)
+        print_context(terminal, context.entries, full=full)
     else:
-        print_changes(terminal, found.changes, since, full=full)
+        print_changes(terminal, context.changes, since, full=full)
 
 
 def _run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterator[tuple[str, str | Span]]:
     """What the steps come to; ``window`` is the context window of the model with the fullest context."""
-    calls = [one for one in outline.steps if one.kind is StepKind.LLM_CALL]
+    calls = [entry for entry in outline.steps if entry.kind is StepKind.LLM_CALL]
     if not calls:
         return
     summary = plural(len(calls), "LLM call")
@@ -93,13 +93,13 @@ def _run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterato
     facts = [summary]
     if outline.tools:
         facts.append(plural(len(outline.tools), "tool call"))
-    if retried := sum(one.retry_of is not None for one in outline.steps):
+    if retried := sum(entry.retry_of is not None for entry in outline.steps):
         facts.append(plural(retried, "retry", "retries"))
     yield "calls", ", ".join(facts)
-    usages = [one.reading.usage for one in calls if one.reading.usage.is_told]
+    usages = [entry.reading.usage for entry in calls if entry.reading.usage.is_told]
     if usages:
         yield "tokens", _tokens(usages)
-    turns = [one.reading.usage.input or 0 for one in calls if one.place is not None]
+    turns = [entry.reading.usage.input or 0 for entry in calls if entry.place is not None]
     if peak := max(turns, default=0):
         share = f" of {window:,} ({_share(peak, window)})" if window else ""
         yield "peak context", f"{peak:,} tokens{share}"
@@ -129,11 +129,11 @@ def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float
     tools = outline.tools_of()
     rows = []
     shown_as_tool = {call.recorded_as for call in outline.tools}
-    for one in outline.steps:
-        if one.step.index in shown_as_tool:
+    for entry in outline.steps:
+        if entry.step.index in shown_as_tool:
             continue
-        rows.append(_step_row(one, costs.get(one.step.index)))
-        rows += [_tool_row(call) for call in tools.get(one.step.index, ())]
+        rows.append(_step_row(entry, costs.get(entry.step.index)))
+        rows += [_tool_row(call) for call in tools.get(entry.step.index, ())]
     hidden = set() if several else {"thread"}
     if terminal.width < NARROW:
         hidden |= {"first", "ms"}
@@ -163,31 +163,31 @@ def tool_shown(call: ToolCall, limit: int = _TOOL_SHOWN) -> str:
     return f"{asked} {sign} {' '.join(part_text(part) for part in call.result.parts)[:limit]}"
 
 
-def _thread(one: OutlineStep) -> str:
+def _thread(entry: OutlineStep) -> str:
     """``2``; ``2 ← 4`` where step 4 of another conversation started it."""
-    if one.place is None:
+    if entry.place is None:
         return ""
-    started = one.place.started_by
-    return str(one.place.thread) if started is None else f"{one.place.thread} ← {started}"
+    started = entry.place.started_by
+    return str(entry.place.thread) if started is None else f"{entry.place.thread} ← {started}"
 
 
-def _step_row(one: OutlineStep, cost: float | None) -> list[Cell]:
-    step, reading = one.step, one.reading
+def _step_row(entry: OutlineStep, cost: float | None) -> list[Cell]:
+    step, reading = entry.step, entry.reading
     request, response = step.request, step.response
     text = Span(f"{request.head.method} {request.head.host}{request.head.path}")
     if reading.error:
         text = Span(reading.error, "red")
     elif reading.text:
         text = Span(reading.text)
-    elif reason := (response.reason if response is not None else None) or reading.note or one.asked.note:
+    elif reason := (response.reason if response is not None else None) or reading.note or entry.asked.note:
         text = Span(reason, "yellow")
-    if one.retry_of is not None:
-        text = Span(f"retry of {one.retry_of}: {text.text}", text.style)
-    is_call = one.kind is StepKind.LLM_CALL
+    if entry.retry_of is not None:
+        text = Span(f"retry of {entry.retry_of}: {text.text}", text.style)
+    is_call = entry.kind is StepKind.LLM_CALL
     return [
         str(step.index),
-        Span(one.label, "cyan" if is_call else ""),
-        _thread(one),
+        Span(entry.label, "cyan" if is_call else ""),
+        _thread(entry),
         reading.model or request.model or NONE,
         number(reading.usage.input),
         number(reading.usage.output),
@@ -218,22 +218,22 @@ def _tool_row(call: ToolCall) -> list[Cell]:
     ]
 
 
-def _print_step(terminal: Terminal, found: StepDetail) -> None:
+def _print_step(terminal: Terminal, detail: StepDetail) -> None:
     """What it means, then the asking half and the answering half."""
-    one = found.step
-    request = one.step.request
-    terminal.line(Span(f"{found.session}:{request.index}", "bold"), "  ", *_headline(one))
-    print_facts(terminal, _facts(one, found.cost))
-    if found.request_body is not None:
+    entry = detail.step
+    request = entry.step.request
+    terminal.line(Span(f"{detail.session}:{request.index}", "bold"), "  ", *_headline(entry))
+    print_facts(terminal, _facts(entry, detail.cost))
+    if detail.request_body is not None:
         terminal.line()
         terminal.line(Span(f"{request.head.method} {request.head.url}", "bold"))
         _print_headers(terminal, request.head.headers)
         if request.note:
             terminal.line(Span(request.note, "yellow"))
-        _print_body(terminal, found.request_body, request.head.headers)
-    if found.with_response:
+        _print_body(terminal, detail.request_body, request.head.headers)
+    if detail.with_response:
         terminal.line()
-        _print_response(terminal, one, found.response_body)
+        _print_response(terminal, entry, detail.response_body)
 
 
 def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None:
@@ -271,9 +271,9 @@ def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> Non
         terminal.line(part_text(part))
 
 
-def _headline(one: OutlineStep) -> Iterator[str | Span]:
-    request, reading = one.step.request, one.reading
-    yield one.kind.value
+def _headline(entry: OutlineStep) -> Iterator[str | Span]:
+    request, reading = entry.step.request, entry.reading
+    yield entry.kind.value
     if model := reading.model or request.model:
         yield "  "
         yield Span(safe_line(model, 200), "cyan")
@@ -294,30 +294,30 @@ def usage_shown(usage: Usage) -> str:
     return f"{number(usage.input)} tokens in{read}, {number(usage.output)} out{thought}"
 
 
-def _facts(one: OutlineStep, cost: float | None) -> Iterator[tuple[str, str | Span]]:
+def _facts(entry: OutlineStep, cost: float | None) -> Iterator[tuple[str, str | Span]]:
     """What the exchange means, where a codec reads it."""
-    reading = one.reading
-    if one.place is not None:
-        goes_on = "" if one.place.parent is None else f", goes on from step {one.place.parent}"
-        started = "" if one.place.started_by is None else f", started by step {one.place.started_by}"
-        yield "thread", f"{one.place.thread}{goes_on}{started}"
-    if one.retry_of is not None:
-        yield "retry of", Span(f"step {one.retry_of}", "yellow")
-    if one.asked.model and reading.model and one.asked.model != reading.model:
-        yield "asked for", one.asked.model
-    if one.answered is not None and one.answered.stop:
-        yield "stopped", one.answered.stop
-    if one.kind is StepKind.LLM_CALL:
+    reading = entry.reading
+    if entry.place is not None:
+        goes_on = "" if entry.place.parent is None else f", goes on from step {entry.place.parent}"
+        started = "" if entry.place.started_by is None else f", started by step {entry.place.started_by}"
+        yield "thread", f"{entry.place.thread}{goes_on}{started}"
+    if entry.retry_of is not None:
+        yield "retry of", Span(f"step {entry.retry_of}", "yellow")
+    if entry.asked.model and reading.model and entry.asked.model != reading.model:
+        yield "asked for", entry.asked.model
+    if entry.answered is not None and entry.answered.stop:
+        yield "stopped", entry.answered.stop
+    if entry.kind is StepKind.LLM_CALL:
         yield "cost", dollars(cost)
-        if one.asked.messages:
-            tools = f", {plural(len(one.asked.tools), 'tool')}" if one.asked.tools else ""
-            yield "read", f"{plural(len(one.asked.messages), 'message')}{tools}: --context shows them"
-    if one.asked.note:
-        yield "note", Span(one.asked.note, "yellow")
+        if entry.asked.messages:
+            tools = f", {plural(len(entry.asked.tools), 'tool')}" if entry.asked.tools else ""
+            yield "read", f"{plural(len(entry.asked.messages), 'message')}{tools}: --context shows them"
+    if entry.asked.note:
+        yield "note", Span(entry.asked.note, "yellow")
 
 
-def _print_response(terminal: Terminal, one: OutlineStep, body: bytes | None) -> None:
-    step, response = one.step, one.step.response
+def _print_response(terminal: Terminal, entry: OutlineStep, body: bytes | None) -> None:
+    step, response = entry.step, entry.step.response
     if response is None:
         terminal.line(Span("No answer is recorded.", "yellow"))
         return
@@ -340,10 +340,10 @@ def _print_response(terminal: Terminal, one: OutlineStep, body: bytes | None) ->
                 "yellow",
             )
         )
-    if one.reading.error:
-        terminal.line(Span(f"error: {one.reading.error}", "red"))
-    if one.reading.note:
-        terminal.line(Span(one.reading.note, "yellow"))
+    if entry.reading.error:
+        terminal.line(Span(f"error: {entry.reading.error}", "red"))
+    if entry.reading.note:
+        terminal.line(Span(entry.reading.note, "yellow"))
 
 
 def _timing(response: StepResponse) -> str:

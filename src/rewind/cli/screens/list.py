@@ -50,17 +50,20 @@ def unique_prefixes(ids: Iterable[str], shown: Iterable[str]) -> dict[str, int]:
     """Id → how many of its first characters no other id shares."""
     ordered = sorted(set(ids))
     lengths = {}
-    for one in shown:
-        at = bisect_left(ordered, one)
-        neighbours = [*ordered[max(at - 1, 0) : at], *ordered[at + (ordered[at : at + 1] == [one]) :][:1]]
-        lengths[one] = 1 + max((_shared(one, other) for other in neighbours), default=0)
+    for session_id in shown:
+        at = bisect_left(ordered, session_id)
+        neighbours = [
+            *ordered[max(at - 1, 0) : at],
+            *ordered[at + (ordered[at : at + 1] == [session_id]) :][:1],
+        ]
+        lengths[session_id] = 1 + max((_shared(session_id, other) for other in neighbours), default=0)
     return lengths
 
 
-def _shared(one: str, other: str) -> int:
+def _shared(first: str, second: str) -> int:
     """How many of their first characters are the same."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _row(row: ListedSession, now: float, unique: int) -> list[Cell]:
@@ -134,7 +137,7 @@ def tree(sessions: Iterable[Session]) -> Iterator[TreeLine]:
     Children stand under their parent, oldest first. Journals that name each other as parents end the walk, not us.
     """
     known: dict[str, Session] = {
-        session.id: session for session in sorted(sessions, key=lambda one: one.start.started)
+        session.id: session for session in sorted(sessions, key=lambda session: session.start.started)
     }
     children: dict[str, list[str]] = {}
     for name, session in known.items():
@@ -221,29 +224,29 @@ def _about(session: Session) -> str:
     return shlex.join(start.command)
 
 
-def say_there_is_nothing(terminal: Terminal, found: SessionList) -> None:
+def say_there_is_nothing(terminal: Terminal, listing: SessionList) -> None:
     """In place of an empty table."""
-    if found.probes:
+    if listing.probes:
         return
-    if found.filtered:
+    if listing.filtered:
         terminal.line("No session matches all of these filters.")
         terminal.line(Span("→ rewind list", "dim"))
     else:
-        terminal.line(f"No session is recorded in {found.home} yet.")
+        terminal.line(f"No session is recorded in {listing.home} yet.")
         terminal.line(Span("→ rewind record python agent.py · rewind demo", "dim"))
 
 
-def explain_list(terminal: Terminal, found: SessionList, *, as_json: bool) -> None:
+def explain_list(terminal: Terminal, listing: SessionList, *, as_json: bool) -> None:
     """What the table cannot say itself."""
-    is_table = bool(found.rows) and not as_json
-    if is_table and any(row.totals.unpriced and row.totals.cost is not None for row in found.rows):
+    is_table = bool(listing.rows) and not as_json
+    if is_table and any(row.totals.unpriced and row.totals.cost is not None for row in listing.rows):
         terminal.line(
             Span(f"{SOME_UNKNOWN} some calls are not counted: their price or tokens are unknown", "dim")
         )
-    if found.probes:
-        are = "is" if found.probes == 1 else "are"
-        terminal.line(Span(f"{plural(found.probes, 'probe')} {are} left out: --all, or --tree", "dim"))
-    if is_table and found.price_warning:
-        terminal.line(Span(found.price_warning, "yellow"))
-    if is_table and found.more:
-        terminal.line(Span(f"There are more: --limit {found.limit * 2}, or 0 for all", "dim"))
+    if listing.probes:
+        are = "is" if listing.probes == 1 else "are"
+        terminal.line(Span(f"{plural(listing.probes, 'probe')} {are} left out: --all, or --tree", "dim"))
+    if is_table and listing.price_warning:
+        terminal.line(Span(listing.price_warning, "yellow"))
+    if is_table and listing.more:
+        terminal.line(Span(f"There are more: --limit {listing.limit * 2}, or 0 for all", "dim"))

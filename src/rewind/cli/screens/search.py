@@ -21,9 +21,9 @@ Character = tuple[str, bool]
 """A character as it may be shown, and whether it was looked for."""
 
 
-def print_hits(terminal: Terminal, found: SearchReport, *, now: float) -> None:
+def print_hits(terminal: Terminal, report: SearchReport, *, now: float) -> None:
     """``7f3a2b9c:4  2 h  assistant  … the words around …``."""
-    hits = found.hits
+    hits = report.hits
     rows = [(f"{hit.session}:{hit.step}", age(now - hit.ts), hit.kind.replace("_", " ")) for hit in hits]
     places, ages, kinds = (
         (max(map(display_width, column)) for column in zip(*rows, strict=True)) if rows else (0, 0, 0)
@@ -41,37 +41,37 @@ def print_hits(terminal: Terminal, found: SearchReport, *, now: float) -> None:
         )
 
 
-def say_what_was_searched(terminal: Terminal, found: SearchReport) -> None:
+def say_what_was_searched(terminal: Terminal, report: SearchReport) -> None:
     """What the hits cannot say themselves."""
-    if found.hits:
-        if found.more:
-            terminal.line(Span(f"There are more: --limit {2 * found.limit}, or 0 for all", "dim"))
-    elif found.index.sessions:
-        terminal.line(_nothing(found))
+    if report.hits:
+        if report.more:
+            terminal.line(Span(f"There are more: --limit {2 * report.limit}, or 0 for all", "dim"))
+    elif report.index.sessions:
+        terminal.line(_nothing(report))
     else:
-        terminal.line(f"No session is recorded in {found.home} yet.")
-    _say_what_is_missing(terminal, found)
-    if found.hits:
-        newest = found.hits[0]
+        terminal.line(f"No session is recorded in {report.home} yet.")
+    _say_what_is_missing(terminal, report)
+    if report.hits:
+        newest = report.hits[0]
         terminal.line(Span(f"→ rewind inspect {newest.session}:{newest.step}", "dim"))
 
 
-def _nothing(found: SearchReport) -> str:
-    wanted = " and ".join(map(repr, found.texts)) + (" in one text" if len(found.texts) > 1 else "")
-    if found.narrowed:
+def _nothing(report: SearchReport) -> str:
+    wanted = " and ".join(map(repr, report.texts)) + (" in one text" if len(report.texts) > 1 else "")
+    if report.narrowed:
         return f"Nothing there contains {wanted}. Drop --in, --session or --since to search more."
-    return f"Nothing recorded contains {wanted}; {plural(found.index.sessions, 'session')} searched."
+    return f"Nothing recorded contains {wanted}; {plural(report.index.sessions, 'session')} searched."
 
 
-def _say_what_is_missing(terminal: Terminal, found: SearchReport) -> None:
+def _say_what_is_missing(terminal: Terminal, report: SearchReport) -> None:
     """What a search could not look into."""
-    state = found.index
+    state = report.index
     if state.unreadable:
         bodies = plural(state.unreadable, "damaged body was", "damaged bodies were")
         terminal.line(Span(f"{bodies} not searched: rewind verify", "yellow"))
     if state.cut:
         texts = plural(state.cut, "long text is", "long texts are")
-        terminal.line(Span(f"{texts} searched in the first {found.longest:,} characters only", "dim"))
+        terminal.line(Span(f"{texts} searched in the first {report.longest:,} characters only", "dim"))
 
 
 def snippet_spans(
@@ -83,15 +83,15 @@ def snippet_spans(
     tell whether the text is whole on that side; where it is not, or is cut here, stands ``…``.
     """
     cells = list(_cells(text, marks))
-    first = next((at for at, (_, found) in enumerate(cells) if found), 0)
+    first = next((at for at, (_, marked) in enumerate(cells) if marked), 0)
     before = max(width // 3, width - _width(cells[first:]) - (not to_end))
     begin = first - len(_fitting(cells[:first][::-1], before, whole=from_start))
     head = [_CUT] if begin > 0 or not from_start else []
     shown = _fitting(cells[begin:], width - len(head), whole=to_end)
     tail = [_CUT] if begin + len(shown) < len(cells) or not to_end else []
     return [
-        Span("".join(sign for sign, _ in run), _FOUND if found else "")
-        for found, run in groupby([*head, *shown, *tail], key=lambda cell: cell[1])
+        Span("".join(sign for sign, _ in run), _FOUND if marked else "")
+        for marked, run in groupby([*head, *shown, *tail], key=lambda cell: cell[1])
     ]
 
 
@@ -99,9 +99,9 @@ def _cells(text: str, marks: Marks) -> Iterator[Character]:
     """A line break is one sign, as in every preview."""
     at = 0
     for start, end in (*marks, (len(text), len(text))):
-        for piece, found in ((text[at:start], False), (text[start:end], True)):
+        for piece, marked in ((text[at:start], False), (text[start:end], True)):
             line = _BREAK.sub("⏎", piece).replace("\t", " ")
-            yield from ((safe(character), found) for character in line)
+            yield from ((safe(character), marked) for character in line)
         at = end
 
 

@@ -16,24 +16,24 @@ if TYPE_CHECKING:  # each command brings its own engine
 _SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
 
 
-def print_verification(terminal: Terminal, found: "Verification") -> None:
+def print_verification(terminal: Terminal, verification: "Verification") -> None:
     """What is damaged, or that nothing is."""
-    for damage in found.damage:
+    for damage in verification.damage:
         terminal.line(
             Span("✗ damaged", "red"), f"  {damage.session}  {damage.what}  ", Span(damage.where, "dim")
         )
-    if found.damage:
-        hurt = len({damage.session for damage in found.damage})
-        terminal.line(f"{hurt} of {plural(found.sessions, 'session')} damaged; the others are intact")
+    if verification.damage:
+        hurt = len({damage.session for damage in verification.damage})
+        terminal.line(f"{hurt} of {plural(verification.sessions, 'session')} damaged; the others are intact")
     else:
-        terminal.line(Span("✓ ", "green"), f"{plural(found.sessions, 'session')} intact")
-    if found.catalog is not None:
-        state = "rebuilt" if found.catalog.rebuilt else "up to date"
+        terminal.line(Span("✓ ", "green"), f"{plural(verification.sessions, 'session')} intact")
+    if (catalog := verification.catalog) is not None:
+        state = "rebuilt" if catalog.rebuilt else "up to date"
         terminal.line(
-            f"catalog {state}: {plural(found.catalog.sessions, 'session')}, {plural(found.catalog.steps, 'step')}"
+            f"catalog {state}: {plural(catalog.sessions, 'session')}, {plural(catalog.steps, 'step')}"
         )
-    if found.catalog_problem is not None:
-        terminal.line(Span("✗ catalog: ", "red"), found.catalog_problem)
+    if verification.catalog_problem is not None:
+        terminal.line(Span("✗ catalog: ", "red"), verification.catalog_problem)
 
 
 def print_clients(terminal: Terminal, setup: "Setup") -> None:
