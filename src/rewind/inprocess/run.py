@@ -187,17 +187,13 @@ class InProcessRun(Caller):
         """The run as a session; ``None`` for a replay that leaves nothing behind."""
         options, command = self._options, tuple(sys.orig_argv)
         if steps is None:
-            start = session_start(
-                command,
-                environ,
-                redactor,
-                clock=options.clock,
+            start = replace(
+                session_start(command, environ, redactor, options.clock),
                 name=options.name,
                 tags=options.tags,
                 hosts=reach.hosts,
                 all_hosts=options.all_hosts,
                 ignore=options.ignore,
-                stdin_kind="none",
             )
         elif options.keep:
             before = steps.recording.session.start

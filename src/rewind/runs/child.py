@@ -17,6 +17,7 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -66,40 +67,42 @@ def stdin_kind() -> str:
     return "pipe" if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else "none"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCommand:
+    """What is run, and how."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    cwd: str | None = None
+    stdin: bytes | None = None
+    """Given in place of our own standard input."""
+    shown: bool = True
+    """False: what it prints goes to the tee alone."""
+    own_group: bool = False
+    """A process group of its own: it can be ended with all it started."""
+
+
 class Child:
     """A command, run once."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        env: Mapping[str, str],
-        tee: Tee,
-        *,
-        stdin: bytes | None = None,
-        cwd: str | None = None,
-        shown: bool = True,
-        own_group: bool = False,
-    ) -> None:
-        """``stdin`` given: those bytes, in place of our own standard input.
-
-        Not ``shown``, what it prints goes to the tee alone. In a group of its own it can be ended with all it started.
-        """
+    def __init__(self, agent: AgentCommand, tee: Tee, variables: Mapping[str, str] | None = None) -> None:
+        """``variables`` are its environment, where that is another than the agent's."""
         self._tee = tee
-        self._cwd = cwd
-        self._shown = shown
-        self._own_group = own_group
+        self._cwd = agent.cwd
+        self._shown = agent.shown
+        self._own_group = agent.own_group
         self._pumps: dict[Stream, threading.Thread] = {}
         self._showing: set[Stream] = set()
         """Streams whose pump has bytes in its hands."""
-        self._given = stdin
-        self._kind = "given" if stdin is not None else stdin_kind()
+        self._given = agent.stdin
+        self._kind = "given" if agent.stdin is not None else stdin_kind()
         self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0
         self._terminal: RawTerminal | None = None
         self._code: int | None = None
         self._handlers: dict[int, Any] = {}
         self._catch_signals()
         try:
-            self._process = self._spawn(list(command), dict(env))
+            self._process = self._spawn(list(agent.command), dict(variables or agent.environ))
         except BaseException:
             self._restore_signals()
             raise

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rewind.gateway.client import Callers
@@ -12,9 +13,9 @@ from rewind.gateway.dial import Dialer
 from rewind.gateway.exchange import RequestHandler
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
-from rewind.model.surroundings import Surroundings
-from rewind.redaction.redactor import Redactor
 from rewind.runs.bypass_watch import BypassWatch
+from rewind.runs.harness import AgentRun, SessionRecording
+from rewind.runs.junction import Junction
 from rewind.runs.provenance import Provenance
 
 
@@ -86,38 +87,34 @@ class BackgroundGateway:
         self._handler.remark("a bug in Rewind", f"{context['message']}: {error!r}")
 
 
-class AgentGateway:
-    """The gateway of one agent, and what is watched while the agent runs: connections around it, and provenance."""
+@contextmanager
+def serving(
+    run: AgentRun, junction: Junction, dialer: Dialer | None, *, provenance: SessionRecording | None = None
+) -> Iterator[list[str]]:
+    """Answer the agent's requests, and let what is under way settle at the end.
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        handler: RequestHandler,
-        certificates: Certificates,
-        dialer: Dialer | None,
-        agent_pid: int,
-    ) -> None:
-        self._gateway = BackgroundGateway(listener, handler, certificates, dialer)
-        self._gateway.start()
-        self._bypass_watch = BypassWatch(agent_pid)
-        self._provenance: Provenance | None = None
-
-    def look_around(
-        self,
-        folder: str,
-        environ: Mapping[str, str],
-        redactor: Redactor,
-        tell: Callable[[Surroundings], None],
-    ) -> None:
-        self._provenance = Provenance(folder, environ, redactor, tell)
-        self._provenance.start()
-
-    def stop(self) -> list[tuple[str, str]]:
-        """Let what is under way settle, then end; program and address of each connection that went around."""
-        self._gateway.stop()
-        if self._provenance is not None:
-            self._provenance.stop()
-        return self._bypass_watch.stop()
+    ``provenance`` is told what the run stands on: git, lock files. Gives the addresses that the agent connected to
+    around the gateway, which are known at the end, and remarked on.
+    """
+    gateway = BackgroundGateway(run.listener, junction, run.authority, dialer)
+    gateway.start()
+    watch = BypassWatch(run.child.pid)
+    looking = None
+    if provenance is not None:
+        folder, tell = provenance.start.cwd, provenance.surroundings
+        looking = Provenance(folder, run.agent.environ, junction.redactor, tell)
+        looking.start()
+    bypasses: list[str] = []
+    try:
+        yield bypasses
+    finally:
+        gateway.stop()
+        if looking is not None:
+            looking.stop()
+        offline, online = "directly: this run was not offline", "without passing through Rewind: not recorded"
+        for program, address in watch.stop():
+            bypasses.append(address)
+            junction.remark(program, f"connected to {address} {offline if run.offline else online}")
 
 
 class _OwnLoop(asyncio.SelectorEventLoop):

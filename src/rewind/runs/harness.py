@@ -14,29 +14,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rewind.errors import CommandNotFound, EnvironmentProblem
 from rewind.gateway.authority import Authority
 from rewind.gateway.environment import prepare
 from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
-from rewind.model.session import SessionStart
+from rewind.model.session import Session, SessionStart
 from rewind.model.surroundings import Surroundings
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import credential_variables
 from rewind.redaction.stream_redactor import StreamRedactor
-from rewind.runs.child import Child, Tee
+from rewind.runs.child import AgentCommand, Child, Tee, check_command
+from rewind.runs.rerun import command_to_run, recorded_folder
 from rewind.runs.tally import Tally
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.writer import SessionWriter, Stream
 from rewind.version import __version__
-
-if TYPE_CHECKING:  # loaded only once the agent runs
-    from rewind.gateway.dial import Dialer
-    from rewind.runs.gateway_thread import AgentGateway
-    from rewind.runs.junction import Junction
 
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 
@@ -45,33 +40,18 @@ PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 
 
 def session_start(
-    command: tuple[str, ...],
-    environ: Mapping[str, str],
-    redactor: Redactor,
-    *,
-    clock: Clock,
-    name: str | None,
-    tags: dict[str, str],
-    hosts: tuple[str, ...],
-    all_hosts: bool,
-    ignore: tuple[str, ...],
-    stdin_kind: str,
+    command: tuple[str, ...], environ: Mapping[str, str], redactor: Redactor, clock: Clock
 ) -> SessionStart:
-    """The first line of the journal of a session that is recorded here."""
+    """The first line of the journal of a session that is recorded here, as far as the process knows it."""
     return SessionStart(
         id=SessionId(os.urandom(4).hex()),
-        name=name,
+        name=None,
         command=redactor.argv(command),
         cwd=str(Path.cwd()),
         started=clock.now(),
         rewind_version=__version__,
-        tags=tags,
         key_variables=credential_variables(environ),
         base_urls=base_urls(environ, redactor),
-        hosts=hosts,
-        all_hosts=all_hosts,
-        ignore=ignore,
-        stdin_kind=stdin_kind,
     )
 
 
@@ -182,68 +162,26 @@ class SessionRecording:
 # ── an agent behind a gateway ────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCommand:
-    """What is run, and how; see ``Child``."""
-
-    command: tuple[str, ...]
-    environ: Mapping[str, str]
-    cwd: str | None = None
-    stdin: bytes | None = None
-    shown: bool = True
-    own_group: bool = False
+def agent_again(
+    session: Session, given: tuple[str, ...] | None, invocation: str, environ: Mapping[str, str]
+) -> AgentCommand:
+    """The recorded command where it was recorded, or the one that is given, here; see ``command_to_run``."""
+    command = command_to_run(session, given, invocation)
+    cwd = None if given else recorded_folder(session.start, invocation)
+    check_command(command, environ, cwd)
+    return AgentCommand(command=command, environ=environ, cwd=cwd)
 
 
+@dataclass(frozen=True, slots=True)
 class AgentRun:
-    """An agent that has been started, and the gateway that its clients come to."""
+    """An agent that has been started. Its requests wait at the listener until ``gateway_thread.serving`` them."""
 
-    def __init__(
-        self,
-        agent: AgentCommand,
-        child: Child,
-        recording: SessionRecording | None,
-        listener: socket.socket,
-        authority: Authority,
-        *,
-        offline: bool,
-    ) -> None:
-        self._agent = agent
-        self._authority = authority
-        self._offline = offline
-        self._gateway: AgentGateway | None = None
-        self.child = child
-        self.recording = recording
-        self.listener = listener
-        self.bypasses: list[tuple[str, str]] = []
-        """Program and address of each connection that went around the gateway, once the run is over."""
-
-    def serve(
-        self, junction: "Junction", dialer: "Dialer | None", *, provenance: SessionRecording | None = None
-    ) -> None:
-        """Answer its requests from now on. ``provenance`` is told what the run stands on: git, lock files.
-
-        Connections that go around the gateway are remarked on at the junction.
-        """
-        # Loaded while the agent is starting up itself; a command that ends at once never needs it.
-        from rewind.runs.gateway_thread import AgentGateway
-
-        self._remark = junction.remark
-        self._gateway = AgentGateway(self.listener, junction, self._authority, dialer, self.child.pid)
-        if provenance is not None:
-            self._gateway.look_around(
-                provenance.start.cwd, self._agent.environ, junction.redactor, provenance.surroundings
-            )
-
-    def stop(self) -> None:
-        """Let what is under way settle, then end."""
-        if self._gateway is None:
-            return
-        self.bypasses = self._gateway.stop()
-        how = "directly: this run was not offline"
-        if not self._offline:
-            how = "without passing through Rewind: not recorded"
-        for program, address in self.bypasses:
-            self._remark(program, f"connected to {address} {how}")
+    agent: AgentCommand
+    child: Child
+    recording: SessionRecording | None
+    listener: socket.socket
+    authority: Authority
+    offline: bool
 
 
 @contextmanager
@@ -258,25 +196,14 @@ def behind_gateway(
     offline: bool = False,
     live_hosts: tuple[str, ...] = (),
 ) -> Iterator[AgentRun]:
-    """Start the command; what it asks of the hosts of ``start`` comes to the listener, and waits there for ``serve``.
+    """Start the command; what it asks of the hosts of ``start`` comes to the listener, and waits there.
 
     ``begin`` writes the first line of the journal, where the run becomes a session; if the agent then cannot be
     started, nothing of it stays. ``tee`` is told of the agent's standard streams, too. Raises EnvironmentProblem,
     CommandNotFound.
     """
-    rules = host_rules(start)
-    authority = Authority.create(rules)
-    port = listener.getsockname()[1]
-    with agent_environment(
-        home,
-        start.id,
-        agent.environ,
-        port=port,
-        authority=authority,
-        rules=rules,
-        offline=offline,
-        live_hosts=live_hosts,
-    ) as variables:
+    authority = Authority.create(host_rules(start))
+    with _variables(agent.environ, start, home, listener, authority, offline, live_hosts) as variables:
         recording = begin()
         tees = [*([] if tee is None else [tee]), *([] if recording is None else [recording.outputs.tee])]
 
@@ -285,24 +212,12 @@ def behind_gateway(
                 tee_stream(name, data)
 
         try:
-            child = Child(
-                agent.command,
-                variables,
-                tell,
-                stdin=agent.stdin,
-                cwd=agent.cwd,
-                shown=agent.shown,
-                own_group=agent.own_group,
-            )
+            child = Child(agent, tell, variables)
         except CommandNotFound:
             if recording is not None:
                 recording.abandon()
             raise
-        run = AgentRun(agent, child, recording, listener, authority, offline=offline)
-        try:
-            yield run
-        finally:
-            run.stop()
+        yield AgentRun(agent, child, recording, listener, authority, offline)
 
 
 def host_rules(start: SessionStart) -> HostRules:
@@ -311,27 +226,26 @@ def host_rules(start: SessionStart) -> HostRules:
 
 
 @contextmanager
-def agent_environment(
-    home: Path,
-    session: SessionId,
+def _variables(
     env: Mapping[str, str],
-    *,
-    port: int,
+    start: SessionStart,
+    home: Path,
+    listener: socket.socket,
     authority: Authority,
-    rules: HostRules,
-    offline: bool = False,
-    live_hosts: tuple[str, ...] = (),
+    offline: bool,
+    live_hosts: tuple[str, ...],
 ) -> Iterator[dict[str, str]]:
-    """The variables for the child; the files they name live as long as the run.
+    """The variables for the child; the files they name, certificates in a private folder, live as long as the run.
 
     ``offline`` tells the hooks to bring here whatever would leave this machine, so that it is refused by name.
     """
+    port, session, pem = listener.getsockname()[1], start.id, authority.certificate_pem
     folder = home / "run" / f"{os.getpid()}-{session}"
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(folder.parent)
         folder.mkdir(mode=0o700)
-        prepared = prepare(folder, env, port=port, authority_pem=authority.certificate_pem, rules=rules)
+        prepared = prepare(folder, env, port=port, authority_pem=pem, rules=host_rules(start))
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise EnvironmentProblem(f"{folder} cannot be written: {error.strerror}.") from error

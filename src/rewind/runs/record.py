@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindError
@@ -14,8 +14,8 @@ from rewind.providers.entry_points import any_declared
 from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.child import Child, check_command, stdin_kind
-from rewind.runs.harness import AgentCommand, SessionRecording, behind_gateway, host_rules, session_start
+from rewind.runs.child import AgentCommand, Child, check_command, stdin_kind
+from rewind.runs.harness import SessionRecording, behind_gateway, host_rules, session_start
 from rewind.runs.tally import Tally
 from rewind.store.files import prepare_home
 
@@ -67,18 +67,16 @@ def record(options: RecordOptions) -> RecordResult:
     check_command(options.command, environ)
     options.upstream.check(environ)
     redactor = Redactor(Secrets.from_environment(environ))
-    start = session_start(
-        options.command,
-        environ,
-        redactor,
-        clock=options.clock,
+    start = replace(
+        session_start(options.command, environ, redactor, options.clock),
         name=options.name,
         tags=options.tags,
-        hosts=(*options.hosts, *hosts_from_environment(environ), *_outside_hosts()),
+        hosts=(*options.hosts, *hosts_from_environment(environ)),
         all_hosts=options.all_hosts,
         ignore=options.ignore,
         stdin_kind=stdin_kind(),
     )
+    agent = AgentCommand(command=options.command, environ=environ)
     tally = Tally()
 
     def begin() -> SessionRecording:
@@ -87,15 +85,15 @@ def record(options: RecordOptions) -> RecordResult:
     with closing(listen(options.port)) as listener, ExitStack() as stack:
         try:
             prepare_home(options.home)
-            agent = AgentCommand(command=options.command, environ=environ)
             run = stack.enter_context(behind_gateway(agent, start, options.home, listener, begin))
         except (EnvironmentProblem, DamagedStore, NewerStore) as problem:
-            return _run_unrecorded(options, environ, problem)
+            return _run_unrecorded(options, agent, problem)
         recording = run.recording
         assert recording is not None, "it has begun"
         if not run.child.ended_within(BRIEF_SECONDS) or somebody_waits(listener):
             # Loaded only now, while the agent is starting up itself.
             from rewind.gateway.dial import Dialer
+            from rewind.runs.gateway_thread import serving
             from rewind.runs.junction import Junction
 
             junction = Junction(
@@ -107,7 +105,8 @@ def record(options: RecordOptions) -> RecordResult:
                 ignore=options.ignore,
                 tally=tally,
             )
-            run.serve(junction, Dialer(options.upstream, environ), provenance=recording)
+            dialer = Dialer(options.upstream, environ)
+            stack.enter_context(serving(run, junction, dialer, provenance=recording))
         code = run.child.wait()
     ended = recording.end(code, tally)
     return RecordResult(
@@ -133,9 +132,9 @@ def _outside_hosts() -> tuple[str, ...]:
     return outside_hosts()
 
 
-def _run_unrecorded(options: RecordOptions, environ: dict[str, str], problem: RewindError) -> RecordResult:
+def _run_unrecorded(options: RecordOptions, agent: AgentCommand, problem: RewindError) -> RecordResult:
     """The store cannot be used; the agent must not suffer for it."""
     if options.announce is not None:
         options.announce(f"Not recording: {problem.message}")
-    code = Child(options.command, environ, lambda _name, _data: None).wait()
+    code = Child(agent, lambda _name, _data: None).wait()
     return RecordResult(session_id="", exit_code=code, broken=problem.message)

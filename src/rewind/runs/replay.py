@@ -20,14 +20,13 @@ from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.removal import PatternedRedactor, compiled
 from rewind.redaction.secrets import Secrets
-from rewind.runs.child import check_command
-from rewind.runs.harness import AgentCommand, AgentRun, SessionRecording, behind_gateway, host_rules
+from rewind.runs.child import AgentCommand
+from rewind.runs.gateway_thread import serving
+from rewind.runs.harness import SessionRecording, agent_again, behind_gateway, host_rules
 from rewind.runs.junction import Junction
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import (
     DUMMY_KEY,
-    command_to_run,
-    recorded_folder,
     refuse_traces,
     remembered_endpoints,
     remembered_key_variables,
@@ -111,18 +110,15 @@ class ReplayResult:
 
 def replay(options: ReplayOptions) -> ReplayResult:
     """Run the command again; only the tape answers, unless the user asked for more."""
-    session, start = options.session, options.session.start
-    command = command_to_run(session, options.command, f"replay {session.ref}")
+    session = options.session
     environ = {**_remembered(session, live=options.on_miss == "live"), **os.environ}
-    cwd = None if options.command else recorded_folder(start, f"replay {start.id}")
-    check_command(command, environ, cwd)
+    agent = agent_again(session, options.command, f"replay {session.ref}", environ)
     dialer = _dialer(options)
     with Library(options.home).open(session) as reader:
         steps = RecordedSteps(reader, options.ignore)
         refuse_traces(steps.recording, "replay")
         if options.stepping is not None:
             check_step(steps.recording, options.stepping.step)
-        agent = AgentCommand(command=command, environ=environ, cwd=cwd, stdin=steps.output("stdin"))
         return _ReplayRun(options, steps, dialer).through(agent)
 
 
@@ -148,7 +144,7 @@ class _ReplayRun:
 
     def through(self, agent: AgentCommand) -> ReplayResult:
         options, course = self._options, self._course
-        stdin = course.input(agent.stdin)
+        stdin = course.input(self._steps.output("stdin"))
         agent = replace(agent, stdin=stdin, own_group=course.own_group(stdin))
         with (
             closing(listen(options.port)) as listener,
@@ -165,14 +161,14 @@ class _ReplayRun:
         ):
             self._steps.warm_up(self._tape, listener)
             junction = self._junction(run.recording)
-            run.serve(junction, self._dialer)
-            code = course.through(run.child)
+            with serving(run, junction, self._dialer) as bypasses:
+                code = course.through(run.child)
         course.close()
         for index in course.left_out:
             junction.remark(f"step {index}", "was not asked")
         if run.recording is not None:
             run.recording.end(code, junction.tally)
-        return self._result(run, junction.tally, code)
+        return self._result(run.recording, junction.tally, code, len(bypasses))
 
     def _begin(self, agent: AgentCommand) -> SessionRecording:
         """With ``--on-miss live`` the run becomes a session of its own."""
@@ -215,7 +211,9 @@ class _ReplayRun:
             ignore=options.ignore,
         )
 
-    def _result(self, run: AgentRun, tally: Tally, code: int) -> ReplayResult:
+    def _result(
+        self, recording: SessionRecording | None, tally: Tally, code: int, bypasses: int
+    ) -> ReplayResult:
         options, course, session = self._options, self._course, self._options.session
         note_replay(
             options.home,
@@ -237,13 +235,13 @@ class _ReplayRun:
             drifted=tally.drifted,
             live=tally.live,
             misses=tuple(tally.misses),
-            network_calls=connects + len(run.bypasses),
+            network_calls=connects + bypasses,
             output=output,
             output_difference=difference,
             exit_code=code,
             recorded_exit_code=session.end.exit_code if session.end is not None else None,
             remarks=tally.remarks,
-            kept_as=run.recording.start.id if run.recording is not None else None,
+            kept_as=recording.start.id if recording is not None else None,
             served=tuple(tally.served),
             stopped=course.stopped,
             unasked=course.unasked,

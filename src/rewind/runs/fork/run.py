@@ -19,18 +19,17 @@ from rewind.playback.fork_policy import ForkAt
 from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets, credential_variables
-from rewind.runs.child import Child, check_command
+from rewind.runs.child import AgentCommand, Child
 from rewind.runs.fork.edits import ForkEdits
 from rewind.runs.fork.plan import ForkOptions, ForkPlan, plan_fork, planned
 from rewind.runs.fork.result import ForkResult, best_answer, spent_on, why_unasked
-from rewind.runs.harness import AgentCommand, SessionRecording, base_urls, behind_gateway, host_rules
+from rewind.runs.gateway_thread import serving
+from rewind.runs.harness import SessionRecording, agent_again, base_urls, behind_gateway, host_rules
 from rewind.runs.junction import Junction
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import (
     DUMMY_KEY,
-    command_to_run,
     ignored_endpoints,
-    recorded_folder,
     remembered_endpoints,
     rerun_start,
     trusted_start,
@@ -47,18 +46,16 @@ GRACE_SECONDS = 3.0
 
 def fork(options: ForkOptions) -> ForkResult:
     """Run the command again, and go live at the step."""
-    session, start = options.session, options.session.start
-    command = command_to_run(session, options.command, f"fork {session.ref}:{options.step}")
+    session = options.session
     environ = {**remembered_endpoints(session, live=True), **os.environ}
-    cwd = None if options.command else recorded_folder(start, f"fork {start.id}:{options.step}")
-    check_command(command, environ, cwd)
+    agent = agent_again(session, options.command, f"fork {session.ref}:{options.step}", environ)
     options.upstream.check(os.environ)
     with Library(options.home).open(options.session) as reader:
         steps = RecordedSteps(reader, options.ignore)
         plan = planned(options, steps)
         if options.budget is not None:
             options.budget.check_models(plan.models())
-        return _ForkRun(options, plan, steps, environ).through(command, cwd)
+        return _ForkRun(options, plan, steps, environ).through(agent)
 
 
 class _ForkRun:
@@ -96,17 +93,16 @@ class _ForkRun:
         self._asked: list[Step] = []
         """The steps of the new session that asked the world, and those that were put in."""
 
-    def through(self, command: tuple[str, ...], cwd: str | None) -> ForkResult:
+    def through(self, agent: AgentCommand) -> ForkResult:
         options, stdin = self._options, self._steps.output("stdin")
         if stdin is None and options.quiet:
             stdin = b""
         for sentence in self._warnings():
             options.announce(sentence)
-        start = self._start(command)
-        agent = AgentCommand(
-            command=command,
+        start = self._start(agent.command)
+        agent = replace(
+            agent,
             environ=self._environ,
-            cwd=cwd,
             stdin=stdin,
             shown=not options.quiet,
             own_group=options.stop_after,
@@ -124,10 +120,10 @@ class _ForkRun:
             threading.Thread(target=self._end_it, args=(run.child,), daemon=True).start()
             self._steps.warm_up(self._tape, listener)
             junction = self._junction(recording)
-            run.serve(junction, Dialer(options.upstream, os.environ), provenance=recording)
-            code = run.child.wait()
-            ended_by_us = self._enough.is_set()
-            self._enough.set()
+            with serving(run, junction, Dialer(options.upstream, os.environ), provenance=recording):
+                code = run.child.wait()
+                ended_by_us = self._enough.is_set()
+                self._enough.set()
         stopped = self._policy.over if ended_by_us else junction.tally.stopped
         if stopped is not None:
             junction.remark("this run", f"was stopped: {stopped}")
