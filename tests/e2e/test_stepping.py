@@ -228,7 +228,7 @@ def test_an_editor_that_changes_nothing_leaves_the_agent_waiting(lab: MakeLab, t
     with stepping(bench, base, "--step", "2", env=editor(tmp_path, "pass")) as seat:
         seat.sees("step 2> ")
         seat.type("e\n")
-        assert "Nothing was changed in the editor." in seat.sees("step 2> ")
+        assert "You changed nothing in the editor." in seat.sees("step 2> ")
         seat.type("\n")
         code, shown = seat.ends()
     assert code == 0 and "output identical\n" in shown
@@ -342,7 +342,7 @@ def test_without_a_terminal_step_is_one_clear_sentence_and_runs_nothing(lab: Mak
     (bench.folder / "pids").unlink()
     result = bench.replay(base, "--step", "1")
     assert result.code == 2
-    assert "there is no terminal to ask on" in result.talk
+    assert "--step asks you how to go on, but there is no terminal" in result.talk
     assert f"--until 1, and rewind inspect {base}:1 --context" in result.talk
     assert not (bench.folder / "pids").exists()
 
