@@ -6,6 +6,7 @@ from typing import Any
 _OBJECT, _LIST, _STRING, _MORE, _NAME = 184, 88, 56, 64, 48
 """Bytes that CPython takes for a small object, a small list, a text besides its characters, one more element; and
 what its JSON reader takes for a name."""
+_WEIGHTS = (("{", _OBJECT), ("[", _LIST), (",", _MORE), (":", _NAME))
 _CHUNK = 256 * 1024
 _BACKSLASHES = re.compile(r"\\*")
 
@@ -17,13 +18,7 @@ def json_weight(text: str, enough: int, start: int = 0, end: int | None = None) 
     comes to more than is well enough are the strings left out.
     """
     stop = len(text) if end is None else end
-    weight = (
-        text.count("{", start, stop) * _OBJECT
-        + text.count("[", start, stop) * _LIST
-        + text.count(",", start, stop) * _MORE
-        + text.count(":", start, stop) * _NAME
-        + text.count('"', start, stop) // 2 * _STRING
-    )
+    weight = _signs(text, start, stop) + text.count('"', start, stop) // 2 * _STRING
     return weight if weight <= enough else _without_strings(text, start, stop)
 
 
@@ -36,16 +31,14 @@ def _without_strings(text: str, start: int, stop: int) -> int:
         parts = text[start:end].replace("\\\\", "").replace('\\"', "").split('"')
         bare = "".join(parts[inside::2])
         strings = len(parts) - 1
-        weight += (
-            bare.count("{") * _OBJECT
-            + bare.count("[") * _LIST
-            + bare.count(",") * _MORE
-            + bare.count(":") * _NAME
-            + strings * _STRING // 2
-        )
+        weight += _signs(bare, 0, len(bare)) + strings * _STRING // 2
         inside = (inside + strings) % 2
         start = end
     return weight
+
+
+def _signs(text: str, start: int, stop: int) -> int:
+    return sum(text.count(sign, start, stop) * size for sign, size in _WEIGHTS)
 
 
 def _after_backslashes(text: str, at: int) -> int:
