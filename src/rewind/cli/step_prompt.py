@@ -20,7 +20,7 @@ from rewind.cli.screens.context import folded, print_changes, print_context
 from rewind.cli.screens.facts import print_facts
 from rewind.cli.screens.inspect import step_status, usage_shown
 from rewind.cli.screens.terminal import Span, Terminal, terminal
-from rewind.conversation.message_digest import written
+from rewind.conversation.message_digest import json_text
 from rewind.conversation.outline import Outline, OutlineStep
 from rewind.errors import RewindError, UsageError
 from rewind.model.http import HttpRequest
@@ -221,7 +221,7 @@ def _facts(request: NextRequest, *, drifted: bool) -> Iterator[tuple[str, str | 
 
 
 def _value(value: Any) -> str:
-    return safe_line(value if isinstance(value, str) else written(value), _VALUE_SHOWN)
+    return safe_line(value if isinstance(value, str) else json_text(value), _VALUE_SHOWN)
 
 
 def _body_shown(sent: HttpRequest) -> str:

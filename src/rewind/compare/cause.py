@@ -13,7 +13,7 @@ from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import LASTING, Aspect, Difference
 from rewind.compare.run import Move
-from rewind.conversation.message_digest import written
+from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
 from rewind.model.message import results_in
 
@@ -155,7 +155,7 @@ def _sampling(comparison: Comparison, row: Row) -> Cause:
     assert row.b is not None, "two moves are compared"
     settings = settings_of(comparison.b.asked(row.b.index), comparison.b.provider(row.b.index))
     facts = [
-        f"{name} {written(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings
+        f"{name} {json_text(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings
     ]
     if not any(name in settings for name in ("temperature", "top_p")):
         facts.append("no temperature set: the provider's default")
@@ -210,7 +210,7 @@ def _facts(
         yield CauseKind.TOOLS, f"{len(asked.tools)}"
     settings = settings_of(asked, comparison.b.provider(move.index))
     if settings:
-        shown = ", ".join(f"{name} {written(value)}" for name, value in settings.items())
+        shown = ", ".join(f"{name} {json_text(value)}" for name, value in settings.items())
         yield CauseKind.PARAMETERS, shown
     if asked.messages:
         yield CauseKind.INPUT, ""

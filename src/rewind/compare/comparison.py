@@ -23,7 +23,7 @@ from rewind.compare.delta import (
     value_differences,
 )
 from rewind.compare.run import ComparedRun, Move
-from rewind.compare.texts import values
+from rewind.compare.texts import noise_values
 from rewind.compare.turn import history_differences, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
@@ -164,7 +164,7 @@ class Comparison:
             yield replace(found, noise=None) if chosen and not self._was_told(found, a, b) else found
 
     def _was_told(self, found: Difference, a: Move, b: Move) -> bool:
-        old, new = values(found.before or ""), values(found.after or "")
+        old, new = noise_values(found.before or ""), noise_values(found.after or "")
         heard_by_a, heard_by_b = (_heard(run, move) for run, move in ((self.a, a), (self.b, b)))
         return all(one in heard_by_a for one in old - new) and all(one in heard_by_b for one in new - old)
 

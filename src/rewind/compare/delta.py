@@ -14,9 +14,9 @@ from typing import Any, TypeGuard
 
 from rewind.compare.texts import Noise, only_noise
 from rewind.conversation.context import ContextPlace, Fate, parts_text, tool_text
-from rewind.conversation.message_digest import written
+from rewind.conversation.message_digest import json_text
 from rewind.match.difference import ABSENT, differences
-from rewind.match.paths import written as written_path
+from rewind.match.paths import path_text
 from rewind.model.message import Answered, Part, Thinking, ToolDefinition, ToolUse
 
 
@@ -72,7 +72,7 @@ class FieldPlace:
     path: ValuePath
 
     def __str__(self) -> str:
-        return written_path(self.path) or "parameters"
+        return path_text(self.path) or "parameters"
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class ToolPlace:
     @property
     def inner(self) -> str:
         """``description``, ``schema.properties.amount``; empty for the whole tool."""
-        return written_path(self.path)
+        return path_text(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class CallPlace:
     def label(self) -> str:
         """``refund (2).amount``"""
         call = self.name + (f" ({self.number})" if self.number > 1 else "")
-        inner = written_path(self.path)
+        inner = path_text(self.path)
         return f"{call}.{inner}" if inner and not inner.startswith("[") else call + inner
 
 
@@ -209,7 +209,7 @@ def _call_differences(old: Sequence[ToolUse], new: Sequence[ToolUse]) -> Iterato
 
 
 def call_text(use: ToolUse) -> str:
-    return f"{use.name}({written(use.arguments)})"
+    return f"{use.name}({json_text(use.arguments)})"
 
 
 def _numbered(uses: Sequence[ToolUse]) -> dict[tuple[str, int], ToolUse]:
@@ -273,7 +273,7 @@ def field_difference(
 def _fields(old: Any, new: Any) -> Iterator[tuple[ValuePath, str | None, str | None]]:
     """The fields in which two JSON values differ, with both values as text."""
     for found in differences(old, new):
-        before, after = (None if one is ABSENT else written(one) for one in (found.recorded, found.asked))
+        before, after = (None if one is ABSENT else json_text(one) for one in (found.recorded, found.asked))
         yield found.path, before, after
 
 

@@ -13,10 +13,10 @@ from rewind.compare.cause import KIND_OF_ASPECT, Cause, CauseKind
 from rewind.compare.comparison import Comparison, status_of
 from rewind.compare.delta import Difference
 from rewind.compare.run import ComparedRun, Move
-from rewind.compare.texts import folded
+from rewind.compare.texts import without_noise
 from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text, tool_text
-from rewind.conversation.message_digest import written
+from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import settings_of
 from rewind.model.message import Asked, Thinking, ToolResult
 
@@ -159,17 +159,17 @@ _Value = Callable[[Move, ComparedRun], Hashable]
 
 def _in_request(tell: Callable[[Asked], str]) -> _Value:
     """A value that is read from the body, less ids and times."""
-    return lambda move, run: folded(tell(run.asked(move.index)))
+    return lambda move, run: without_noise(tell(run.asked(move.index)))
 
 
 def _settings(move: Move, run: ComparedRun) -> Hashable:
-    return folded(written(settings_of(run.asked(move.index), run.provider(move.index))))
+    return without_noise(json_text(settings_of(run.asked(move.index), run.provider(move.index))))
 
 
 def _answer(move: Move, run: ComparedRun) -> Hashable:
     answered = run.answered(move.index)
     parts = [] if answered is None else [part for part in answered.parts if not isinstance(part, Thinking)]
-    return (status_of(move) if move.failed else ""), folded(parts_text(parts))
+    return (status_of(move) if move.failed else ""), without_noise(parts_text(parts))
 
 
 def _heard(*, results: bool) -> Callable[[Asked], str]:

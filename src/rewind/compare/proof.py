@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import pairwise, zip_longest
 
 from rewind.compare.delta import call_text
-from rewind.compare.texts import folded
+from rewind.compare.texts import without_noise
 from rewind.model.message import Answered
 
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|[.!?]+|\n|$)\s*")
@@ -208,7 +208,7 @@ def _answers(answer: Answered | None) -> Hashable:
 
 
 def _calls(answer: Answered | None) -> Hashable:
-    return () if answer is None else tuple(sorted(folded(call_text(use)) for use in answer.tool_uses))
+    return () if answer is None else tuple(sorted(without_noise(call_text(use)) for use in answer.tool_uses))
 
 
 def _tools(answer: Answered | None) -> Hashable:
@@ -216,7 +216,7 @@ def _tools(answer: Answered | None) -> Hashable:
 
 
 def _answer_words(answer: Answered | None) -> Hashable:
-    return "" if answer is None else " ".join(folded(answer.text).split())
+    return "" if answer is None else " ".join(without_noise(answer.text).split())
 
 
 _FEATURES: tuple[Callable[[Answered | None], Hashable], ...] = (_answers, _calls, _tools, _answer_words)

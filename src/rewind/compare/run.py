@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from rewind.compare.delta import Aspect
-from rewind.compare.texts import folded
+from rewind.compare.texts import without_noise
 from rewind.conversation.context import parts_text
-from rewind.conversation.outline import Bodies, answered_at, outline_of, reader_of
+from rewind.conversation.outline import Bodies, answered_at, held_messages, outline_of, reader_of
 from rewind.conversation.retries import retries
 from rewind.conversation.sketch import (
     Sketch,
@@ -18,7 +18,7 @@ from rewind.conversation.sketch import (
     sketch_of,
 )
 from rewind.model.http import HttpRequest
-from rewind.model.message import Answered, Asked, Message, Role
+from rewind.model.message import Answered, Asked, Message
 from rewind.model.session import Recording
 from rewind.model.step import Step, StepKind, step_outcome
 from rewind.providers.api import Api
@@ -120,20 +120,14 @@ class ComparedRun:
 
     def role(self, move: Move) -> str | None:
         """Who is spoken to: the system prompt, less ids and times."""
-        return folded(parts_text(self.asked(move.index).system)) or None
+        return without_noise(parts_text(self.asked(move.index).system)) or None
 
     def held(self, move: Move) -> tuple[Message, ...]:
         """What the model read though the agent did not send it: the history that the provider keeps."""
-        messages: list[Message] = []
-        earlier = [one for one in self.thread(move.thread) if one.index < move.index]
-        asked = self.asked(move.index)
-        while earlier and (asked.continues or asked.history):
-            before = earlier.pop().index
-            answered = self.answered(before)
-            asked = self.asked(before)
-            said = () if answered is None else answered.parts
-            messages[:0] = (*asked.messages, Message(Role.ASSISTANT, said))
-        return tuple(messages)
+        earlier = (one.index for one in reversed(self.thread(move.thread)) if one.index < move.index)
+        return held_messages(
+            self.asked(move.index), ((self.asked(index), self.answered(index)) for index in earlier)
+        )
 
     def thread(self, number: int | None) -> Sequence[Move]:
         """The moves of one conversation."""

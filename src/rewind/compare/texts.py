@@ -97,7 +97,7 @@ def only_noise(before: str, after: str) -> Noise | None:
     return None
 
 
-def values(text: str) -> frozenset[str]:
+def noise_values(text: str) -> frozenset[str]:
     """Every id and time in a text."""
     found: set[str] = set()
     for form in NOISE_FORMS:
@@ -114,7 +114,7 @@ def _where_they_differ(before: str, after: str) -> tuple[str, str]:
     return (before[:-end], after[:-end]) if end > 0 else (before, after)
 
 
-def folded(text: str) -> str:
+def without_noise(text: str) -> str:
     """The text with every id and time taken out, so that texts which differ in nothing else are equal."""
     if len(text) > _LONGEST:
         return text

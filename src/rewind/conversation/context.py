@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby
 
-from rewind.conversation.message_digest import Digest, message_digest, written
+from rewind.conversation.message_digest import Digest, json_text, message_digest
 from rewind.match.difference import common_beginning
 from rewind.model.message import (
     Answered,
@@ -260,7 +260,7 @@ def _edited(before: ContextEntry, now: ContextEntry) -> ContextChange:
 def tool_text(tool: ToolDefinition) -> str:
     """A tool's definition in one line."""
     hosted = " (hosted)" if tool.hosted else ""
-    return f"{tool.name}{hosted}: {tool.description} {written(tool.schema)}"
+    return f"{tool.name}{hosted}: {tool.description} {json_text(tool.schema)}"
 
 
 def parts_text(parts: Sequence[Part]) -> str:
@@ -275,7 +275,7 @@ def part_text(part: Part) -> str:
         case Thinking(text, sealed):
             return f"(thinking) {text or 'sealed by the provider'}" if text or sealed else ""
         case ToolUse(_, name, arguments):
-            return f"→ {name}({written(arguments)})"
+            return f"→ {name}({json_text(arguments)})"
         case ToolResult():
             sign = "✗" if part.failed else "←"
             return (
@@ -290,4 +290,4 @@ def part_text(part: Part) -> str:
         case Vectors(count, dimensions):
             return f"[{count} vectors of {dimensions}]"
         case Other(kind, value):
-            return f"[{kind}] {written(value)}"
+            return f"[{kind}] {json_text(value)}"

@@ -36,14 +36,14 @@ def part_digest(part: Part) -> Digest | None:
             words = text.strip()
             return _text_digest(words) if words else None
         case ToolUse(_, name, arguments):
-            return _digest("use", name, written(arguments))
+            return _digest("use", name, json_text(arguments))
         case ToolResult():
             inner = b"".join(digest for one in part.parts if (digest := part_digest(one)) is not None)
             return _digest("result", inner.hex())
         case Media():
             return _digest("media", part.kind, part.reference, part.digest)
         case Other(kind, value):
-            return _digest("other", kind, written(value))
+            return _digest("other", kind, json_text(value))
         case Thinking() | Vectors():
             return None
 
@@ -66,7 +66,7 @@ def message_digest(message: Message) -> Digest:
     return _digest(message.role.value, b"".join(digests(message.parts)).hex())
 
 
-def written(value: Any) -> str:
+def json_text(value: Any) -> str:
     """A JSON value in one spelling; arguments that are not JSON are kept as text."""
     if isinstance(value, str):
         return value

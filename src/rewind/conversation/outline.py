@@ -1,6 +1,6 @@
 """A step read from its bodies by today's codecs, and a whole run: every step with its place, and the tools between."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -60,6 +60,20 @@ def answered_at(step: Step, request_body: bytes, response_body: bytes) -> Answer
     return identify(step.request.head).reader.answered(request, response)
 
 
+def held_messages(asked: Asked, earlier: Iterable[tuple[Asked, Answered | None]]) -> tuple[Message, ...]:
+    """What a model read though the agent did not send it: the history that the provider keeps.
+
+    ``earlier`` are the calls before this one, the latest first; they are read only as far as needed.
+    """
+    messages: list[Message] = []
+    calls = iter(earlier)
+    while (asked.continues or asked.history) and (before := next(calls, None)) is not None:
+        asked, answered = before
+        said = (Message(Role.ASSISTANT, answered.parts),) if answered is not None else ()
+        messages[:0] = (*asked.messages, *said)
+    return tuple(messages)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutlineStep:
     """A step, read."""
@@ -99,16 +113,14 @@ class Outline:
 
     def held(self, index: int) -> tuple[Message, ...]:
         """What the model read at a step though the agent did not send it: the history that the provider keeps."""
-        messages: list[Message] = []
         one = self.step(index)
-        while one is not None and (one.asked.continues or one.asked.history):
-            before = self.step(one.place.parent) if one.place and one.place.parent else None
-            if before is None:
-                break
-            said = (Message(Role.ASSISTANT, before.answered.parts),) if before.answered is not None else ()
-            messages[:0] = (*before.asked.messages, *said)
+        return () if one is None else held_messages(one.asked, self._before(one))
+
+    def _before(self, one: "OutlineStep") -> Iterator[tuple[Asked, Answered | None]]:
+        """The steps of its conversation that it goes on from, the latest first."""
+        while one.place and one.place.parent and (before := self.step(one.place.parent)) is not None:
+            yield before.asked, before.answered
             one = before
-        return tuple(messages)
 
     def tools_of(self) -> Mapping[int, list[ToolCall]]:
         """Step → the tool calls that its answer asks for."""

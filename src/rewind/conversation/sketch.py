@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from rewind.conversation.message_digest import Digest, part_digest, written
+from rewind.conversation.message_digest import Digest, json_text, part_digest
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.api import Api
@@ -74,7 +74,7 @@ def settings_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> dict
 
 
 def settings_digest(settings: dict[str, object]) -> str:
-    return _joined([written(settings).encode("utf-8", "surrogatepass")]) if settings else NOTHING
+    return _joined([json_text(settings).encode("utf-8", "surrogatepass")]) if settings else NOTHING
 
 
 def said_of(answered: Answered) -> str:
@@ -108,7 +108,7 @@ def _parts_digest(role: Role, parts: Iterable[Part]) -> str:
 def _tools(tools: Sequence[ToolDefinition]) -> bytes:
     """In any order; written all at once, which takes half the time."""
     inner = sorted(tools, key=lambda tool: (tool.name, tool.description))
-    text = written([[tool.name, tool.description, tool.schema, tool.hosted] for tool in inner])
+    text = json_text([[tool.name, tool.description, tool.schema, tool.hosted] for tool in inner])
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 from typing import Any
 
-from rewind.conversation.message_digest import Digest, digests, message_digest, part_digest, written
+from rewind.conversation.message_digest import Digest, digests, json_text, message_digest, part_digest
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
 
@@ -246,7 +246,7 @@ def _assistant_runs(messages: tuple[Message, ...]) -> Iterator[tuple[Digest, ...
 
 
 def _length(answered: Answered) -> int:
-    return len(answered.text) + sum(len(written(use.arguments)) for use in answered.tool_uses)
+    return len(answered.text) + sum(len(json_text(use.arguments)) for use in answered.tool_uses)
 
 
 def _telling(uses: tuple[ToolUse, ...]) -> Iterator[str]:

@@ -48,7 +48,7 @@ class Rules:
 
 
 @lru_cache(maxsize=64)
-def compiled(volatile: tuple[Volatile, ...], ignore: tuple[str, ...]) -> Rules:
+def compiled_rules(volatile: tuple[Volatile, ...], ignore: tuple[str, ...]) -> Rules:
     """The rules of a provider's table and a user's paths; what concerns the query is left out."""
     rows = [(parse_path(row.path), row.linked) for row in volatile]
     rows += [(parse_path(text), False) for text in ignore]
@@ -95,7 +95,7 @@ class Canonical:
 
 def canonical_body(request: HttpRequest, volatile: Iterable[Volatile], ignore: Sequence[str]) -> Canonical:
     """The canonical form of this request's body. Raises nothing but UsageError, for an ``ignore`` path."""
-    rules = compiled(tuple(volatile), tuple(ignore))
+    rules = compiled_rules(tuple(volatile), tuple(ignore))
     head = request.head
     try:
         body = decode(request.body, head.header("content-encoding"))
@@ -123,7 +123,7 @@ def without_volatile(
     fields: dict[str, Any], volatile: Iterable[Volatile], ignore: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Fields of a body, less those of them that change from run to run."""
-    left = _reduced(fields, compiled(tuple(volatile), tuple(ignore)), {})
+    left = _reduced(fields, compiled_rules(tuple(volatile), tuple(ignore)), {})
     return {} if left is _GONE else dict(left)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from rewind.match.paths import written
+from rewind.match.paths import path_text
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_WORDS = 400
@@ -63,7 +63,7 @@ class FieldDifference:
     @property
     def where(self) -> str:
         """``messages[3].content``; ``body`` for the whole of it."""
-        return _clipped(written(self.path) or "body", 200)
+        return _clipped(path_text(self.path) or "body", 200)
 
     def shown(self) -> str:
         """The difference in one line: ``a [-refund-]{+return+} is due``."""
@@ -79,14 +79,14 @@ class FieldDifference:
             return max(len(self.recorded), len(self.asked)) - sum(_equal_ends(self.recorded, self.asked))
         return sum(len(value) if isinstance(value, str) else 8 for value in (self.recorded, self.asked))
 
-    def changing(self) -> str | None:
+    def volatile(self) -> str | None:
         """``an ISO date`` and the like, where nothing but such values differ."""
         kinds = (str, int, float)
         if not isinstance(self.recorded, kinds) or not isinstance(self.asked, kinds):
             return None
         if isinstance(self.recorded, bool) or isinstance(self.asked, bool):
             return None
-        return only_changing(str(self.recorded), str(self.asked))
+        return only_volatile(str(self.recorded), str(self.asked))
 
     def whole(self) -> bool:
         """Whether the field is such a value and nothing else, so that ignoring it hides nothing."""
@@ -117,20 +117,20 @@ def _between(path: tuple[str | int, ...], recorded: Any, asked: Any) -> Iterator
 def _common_ends(recorded: list[Any], asked: list[Any]) -> tuple[int, int]:
     shorter = min(len(recorded), len(asked))
     start = 0
-    while start < shorter and same(recorded[start], asked[start]):
+    while start < shorter and same_json(recorded[start], asked[start]):
         start += 1
     end = 0
-    while end < shorter - start and same(recorded[-1 - end], asked[-1 - end]):
+    while end < shorter - start and same_json(recorded[-1 - end], asked[-1 - end]):
         end += 1
     return start, end
 
 
-def same(one: Any, other: Any) -> bool:
+def same_json(one: Any, other: Any) -> bool:
     """Equality as JSON sees it: ``true`` is not ``1``."""
     return bool(one == other) and next(differences(one, other), None) is None
 
 
-def only_changing(recorded: str, asked: str) -> str | None:
+def only_volatile(recorded: str, asked: str) -> str | None:
     """What kind of value alone makes the difference, if it is one that changes from run to run."""
     if max(len(recorded), len(asked)) > 200_000:
         return None

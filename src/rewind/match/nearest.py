@@ -67,7 +67,7 @@ def explain_miss(
 
 def _differing(difference: FieldDifference, *, shown: bool) -> DifferingField:
     """A field that is only an id or a date is ignored in every element of a list; a text only where it is."""
-    volatile = difference.changing()
+    volatile = difference.volatile()
     can_be_ignored = volatile is not None and difference.path[0] not in ("method", "host", "path")
     whole = can_be_ignored and difference.whole()
     path = difference.where

@@ -80,7 +80,7 @@ def _index(text: str) -> Key | Item:
     return Item(int(inner) if inner.isdigit() else None)
 
 
-def written(segments: tuple[str | int, ...]) -> str:
+def path_text(segments: tuple[str | int, ...]) -> str:
     """A place in a body in the same grammar: ``("messages", 3, "content")`` is ``messages[3].content``."""
     text = ""
     for segment in segments:

@@ -26,7 +26,7 @@ from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.removal import Blob, Removed, without
 from rewind.reading.report import RunReport, report_text
 from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
-from rewind.redaction.removal import Removal, compiled
+from rewind.redaction.removal import Removal, compiled_patterns
 from rewind.redaction.scan import Scan, SecretFinding
 from rewind.store.cassette.seal import unpacked
 from rewind.store.cassette.write import write_cassette, write_cassette_file
@@ -202,7 +202,7 @@ def _packed(
     home: Path, ref: str, options: ExportOptions, on_progress: OnProgress
 ) -> Iterator[tuple[Exported, Blob]]:
     """The session, less the steps that are not asked for and what the patterns match; its bytes can be read."""
-    patterns = compiled(options.redact)
+    patterns = compiled_patterns(options.redact)
     library = Library(home)
     source = library.find(ref)
     if source.status is Status.RUNNING:

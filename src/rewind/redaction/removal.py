@@ -178,7 +178,7 @@ def _is_cover(text: str) -> bool:
 _HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}://)?(?:[^/?#@]{0,500}@)?([^/?#@:]{1,300})")
 
 
-def compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+def compiled_patterns(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """The patterns as expressions. Raises UsageError."""
     found = []
     for pattern in patterns:

@@ -18,7 +18,7 @@ from rewind.playback.policies import Replay
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
-from rewind.redaction.removal import PatternedRedactor, compiled
+from rewind.redaction.removal import PatternedRedactor, compiled_patterns
 from rewind.redaction.secrets import Secrets
 from rewind.runs.child import AgentCommand
 from rewind.runs.gateway_thread import serving
@@ -131,7 +131,7 @@ class _ReplayRun:
         self._dialer = dialer
         self._online = options.on_miss == "live"
         self._redactor: Redactor = PatternedRedactor(
-            Secrets.from_environment(os.environ), compiled(options.redact)
+            Secrets.from_environment(os.environ), compiled_patterns(options.redact)
         )
         self._redactor.secrets.add(DUMMY_KEY)
         self._tape = steps.tape()

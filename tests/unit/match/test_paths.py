@@ -3,7 +3,7 @@
 import pytest
 
 from rewind.errors import UsageError
-from rewind.match.paths import Item, Key, Parameter, parse_path, written
+from rewind.match.paths import Item, Key, Parameter, parse_path, path_text
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_a_place_is_written_in_the_grammar_it_is_read_in() -> None:
         ("metadata", "*"),
     ]
     for place in places:
-        path = parse_path(written(place))
+        path = parse_path(path_text(place))
         assert isinstance(path, tuple)
         assert tuple(part.name if isinstance(part, Key) else part.number for part in path) == place

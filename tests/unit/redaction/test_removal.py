@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rewind.errors import UsageError
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.redaction.body_texts import paths_of, texts_of
-from rewind.redaction.removal import PatternedRedactor, Removal, compiled
+from rewind.redaction.removal import PatternedRedactor, Removal, compiled_patterns
 from rewind.redaction.secrets import Secrets
 from rewind.wire.encoding import decode, decode_as_far_as_possible, encode
 from rewind.wire.eventstream import read_frames
@@ -23,7 +23,7 @@ EVENTS = (("content-type", "text/event-stream"),)
 
 
 def a_removal(*patterns: str, heard: bytes = b"", headers: tuple[tuple[str, str], ...] = JSON) -> Removal:
-    removal = Removal(compiled(patterns))
+    removal = Removal(compiled_patterns(patterns))
     removal.learn_body(heard, headers)
     removal.learned()
     return removal
@@ -116,12 +116,12 @@ def test_plain_text_and_bytes_that_are_no_text_pass_but_for_the_match() -> None:
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*"])
 def test_what_is_no_expression_is_said(pattern: str) -> None:
     with pytest.raises(UsageError, match="not a valid regular expression"):
-        compiled([pattern])
+        compiled_patterns([pattern])
 
 
 def test_a_pattern_that_matches_nothing_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="everywhere"):
-        compiled(["x*"])
+        compiled_patterns(["x*"])
 
 
 def test_the_path_of_a_text_is_told() -> None:
@@ -226,14 +226,14 @@ def test_a_url_is_read_as_one_text_and_a_host_whatever_its_case() -> None:
         (r"acme\.example/v1", "https://s.redactedxxxxxxx/bob?x=1"),
         (r"^/v1/bob", "https://s.acme.examplexxxxxxx?x=1"),
     ):
-        removal = Removal(compiled([pattern]))
+        removal = Removal(compiled_patterns([pattern]))
         removal.learn(head.url)
         removal.learned()
         changed = removal.address(head)
         assert changed.url == url
         assert not re.search(pattern, changed.url, re.IGNORECASE)
         assert changed.host == changed.host.lower()
-        replayed = PatternedRedactor(Secrets(()), compiled([pattern])).request_head(head)
+        replayed = PatternedRedactor(Secrets(()), compiled_patterns([pattern])).request_head(head)
         assert (replayed.host, replayed.target) == (changed.host, changed.target), "so that a replay finds it"
 
 
@@ -243,7 +243,7 @@ def test_patterns_that_match_nothing_are_told_one_by_one() -> None:
 
 
 def test_a_command_line_is_read_as_one_text() -> None:
-    removal = Removal(compiled([r"--user \w+"]))
+    removal = Removal(compiled_patterns([r"--user \w+"]))
     removal.learn("agent --user bob x")
     removal.learned()
     assert removal.arguments(("agent", "--user", "bob", "x")) == ("agent", "xxxxxx", "xxx", "x")
@@ -253,7 +253,7 @@ def test_a_command_line_is_read_as_one_text() -> None:
     "body", [b'data: {"a": 1}\n\ndata: {"text": "ask bob-1234 or', b'{"text": "ask bob-1234 or']
 )
 def test_a_string_that_is_cut_is_read_as_far_as_it_came(body: bytes) -> None:
-    changed = Removal(compiled([r"bob-\d+"]))
+    changed = Removal(compiled_patterns([r"bob-\d+"]))
     changed.learn_body(b"{}", EVENTS)
     changed.learned()
     assert changed.body(body, EVENTS) == body.replace(b"bob-1234", b"REDACTED")
