@@ -39,7 +39,7 @@ from rewind.providers.gemini import write as gemini
 from rewind.providers.ollama import fork as ollama
 from rewind.providers.openai_chat import write as openai_chat
 from rewind.providers.openai_responses import write as openai_responses
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES
 
@@ -112,7 +112,7 @@ def talks(draw: st.DrawFn) -> Talk:
         messages += [Message(Role.TOOL, (ToolResult("", (Text(draw(words)),), use.name),)) for use in calls]
         if not calls or draw(st.booleans()):
             messages.append(Message(Role.USER, (Text(draw(words)),)))
-    return Talk(draw(st.just("") | words), tied(messages))
+    return Talk(draw(st.just("") | words), with_matched_ids(messages))
 
 
 apis = st.sampled_from(sorted(APIS))

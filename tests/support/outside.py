@@ -9,7 +9,7 @@ from rewind.model.message import Asked, Message, Role, Text
 from rewind.model.step import StepKind
 from rewind.providers.api import Api, Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
 
 USAGE = UsageTable(input=(("heard",),), output=(("spoken",),))
@@ -20,7 +20,7 @@ class ParrotReader:
         return head.method == "POST" and head.path.endswith("/aviary/v3/squawk")
 
     def asked(self, request):
-        document, note = asked_for(request)
+        document, note = request_json(request)
         lines = tuple(
             Message(Role.USER, (Text(words_at(line, "words")),)) for line in items_at(document, "lines")
         )
@@ -28,7 +28,7 @@ class ParrotReader:
         return Asked(model=words_at(document, "bird") or None, messages=lines, parameters=settings, note=note)
 
     def answered(self, request, response):
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document, id_at="squawk", model_at="bird")

@@ -27,7 +27,7 @@ from rewind.edit.edits import (
     TakenSystem,
     TextValue,
 )
-from rewind.edit.results import brought, found_results, new_results_of, with_results
+from rewind.edit.results import found_results, new_results_of, new_results_text, with_results
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Role
@@ -96,8 +96,8 @@ def _with_tool_result(
     found = found_results(draft.patcher, draft.document, names)
     wanted = [one.number for one in new_results_of(found, edit.name)]
     if not wanted:
-        raise CannotEdit(f"The request brings no new result of {edit.name!r}; {brought(found)}.")
-    given = given_by(edit, draft.patcher)
+        raise CannotEdit(f"The request brings no new result of {edit.name!r}; {new_results_text(found)}.")
+    given = replacements_by(edit, draft.patcher)
     return draft.with_document(
         with_results(
             draft.patcher,
@@ -114,9 +114,9 @@ def answer_for(request: HttpRequest, edit: SetResponse) -> HttpResponse:
     Raises CannotEdit where the API cannot say that.
     """
     speaker = identify(request.head).speaker_for(request)
-    written = literal(edit.value)
+    written = written_text(edit.value)
     if written is None:
-        return _again(request, taken(edit.value))
+        return _again(request, resolved_value(edit.value))
     said = content_or_document(written, request.body, by_model=speaker.is_model)
     return speaker.response(speaker.document(said) if isinstance(said, AnswerContent) else said)
 
@@ -167,23 +167,23 @@ _STRUCTURE = frozenset(
 """Parameters that every API writes in its own way."""
 
 
-def literal(source: Source) -> str | None:
+def written_text(source: Source) -> str | None:
     """The text as the user wrote it; ``None`` for a value that was taken from a step."""
     if isinstance(source, StepReference):
         raise UsageError(f"{source.written} has not been looked up.")
     return source.text if isinstance(source, TextValue) else None
 
 
-def taken(source: Source) -> Any:
+def resolved_value(source: Source) -> Any:
     assert isinstance(source, ResolvedValue), "what is neither written nor looked up was refused before"
     return source.value
 
 
 def with_system(draft: RequestDraft, edit: SetSystem | AppendSystem) -> RequestDraft:
     patcher, document = draft.patcher, draft.document
-    text = literal(edit.value)
+    text = written_text(edit.value)
     if text is None:
-        found = taken(edit.value)
+        found = resolved_value(edit.value)
         assert isinstance(found, TakenSystem), "a system prompt was looked up"
         if isinstance(edit, SetSystem) and found.raw is not None and found.patcher == patcher.name:
             return draft.with_document(patcher.with_system(document, found.raw))
@@ -193,11 +193,11 @@ def with_system(draft: RequestDraft, edit: SetSystem | AppendSystem) -> RequestD
 
 
 def with_another_model(draft: RequestDraft, edit: SetModel) -> RequestDraft:
-    name = literal(edit.value)
+    name = written_text(edit.value)
     head, document = with_model(
         draft.head,
         draft.document,
-        str(taken(edit.value)) if name is None else name,
+        str(resolved_value(edit.value)) if name is None else name,
         anywhere=draft.patcher.model_in_body,
     )
     return replace(draft, head=head, document=document)
@@ -205,11 +205,11 @@ def with_another_model(draft: RequestDraft, edit: SetModel) -> RequestDraft:
 
 def with_parameter(draft: RequestDraft, edit: SetParameter) -> RequestDraft:
     patcher = draft.patcher
-    written = literal(edit.value)
+    written = written_text(edit.value)
     if written is not None:
         value = ABSENT if edit.removes else json_or_text(written)
     else:
-        found = taken(edit.value)
+        found = resolved_value(edit.value)
         assert isinstance(found, TakenParameter), "a parameter was looked up"
         if edit.path[0] in _STRUCTURE and found.patcher != patcher.name:
             raise CannotEdit(
@@ -255,11 +255,11 @@ def _absolute(draft: RequestDraft, edit: SetMessage) -> int:
 
 
 def _new_turns(patcher: Patcher, turn: Any, edit: SetMessage) -> Sequence[Any]:
-    written = literal(edit.value)
+    written = written_text(edit.value)
     if written is not None:
         value = json_or_text(written)
         return [value] if isinstance(value, dict) else [_with_words(patcher, turn, written, edit)]
-    found = taken(edit.value)
+    found = resolved_value(edit.value)
     assert isinstance(found, TakenMessage), "a message was looked up"
     if found.patcher == patcher.name:
         return [found.raw]
@@ -281,12 +281,12 @@ def _with_words(patcher: Patcher, turn: Any, text: str, edit: SetMessage) -> Any
     return patcher.with_words(turn, text)
 
 
-def given_by(edit: SetToolResult, patcher: Patcher) -> Callable[[int], NewResult]:
+def replacements_by(edit: SetToolResult, patcher: Patcher) -> Callable[[int], NewResult]:
     """What the edit puts in place of the first, second, … result of its tool."""
-    text = literal(edit.value)
+    text = written_text(edit.value)
     if text is not None:
         return lambda _number: NewResult(text=text)
-    found: tuple[TakenResult, ...] = taken(edit.value)
+    found: tuple[TakenResult, ...] = resolved_value(edit.value)
 
     def given(number: int) -> NewResult:
         one = found[min(number, len(found) - 1)]

@@ -12,9 +12,9 @@ from typing import Any
 
 from rewind.edit.apply import (
     RequestDraft,
-    given_by,
     in_order,
     is_signed,
+    replacements_by,
     with_another_model,
     with_message,
     with_parameter,
@@ -92,7 +92,7 @@ class _Results:
     def applied(self, draft: RequestDraft, asked: Asked, names: ToolNames) -> RequestDraft:
         """As messages are: first in the old place, then wherever an equal one stands."""
         found = found_results(draft.patcher, draft.document, names)
-        given = given_by(self.edit, draft.patcher)
+        given = replacements_by(self.edit, draft.patcher)
         chosen: dict[int, int] = {}
         for nth, old in enumerate(self.old):
             equal = [one.number for one in found if _is_same(one, old)]

@@ -1,4 +1,12 @@
-"""One change to a call, as ``rewind fork --set`` names it. The texts are read in :mod:`rewind.edit.edits`."""
+"""One change to a call, and the texts of ``rewind fork --set`` that name it.
+
+    system=TEXT               system+=TEXT            model=NAME
+    PARAM=VALUE               PARAM=                  messages[i]=VALUE
+    tool.NAME.result=VALUE    response=VALUE
+
+Instead of any value, ``@SESSION:STEP`` takes what that step has in this place; a value that begins with ``@`` is
+written ``@@``. ``docs/editing.md`` has the whole table.
+"""
 
 import re
 from dataclasses import dataclass
@@ -258,7 +266,7 @@ class SetResponse(_Assignment):
 Edit = SetSystem | AppendSystem | SetModel | SetParameter | SetMessage | SetToolResult | SetResponse
 
 
-# ── the texts of ``rewind fork --set``: what they change, and where the new value comes from ──────────────────
+# ── reading the texts of ``--set`` ────────────────────────────────────────────────────────────────────────────
 
 FORMS = (
     "system=TEXT, system+=TEXT, model=NAME, PARAM=VALUE, PARAM= (takes it out), messages[i]=VALUE, "

@@ -21,7 +21,7 @@ from rewind.edit.edits import (
     TakenResult,
     TakenSystem,
 )
-from rewind.edit.results import brought, found_results, new_results_of, results_in
+from rewind.edit.results import found_results, new_results_of, new_results_text, results_in
 from rewind.errors import CannotEdit, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked, Text
@@ -29,7 +29,7 @@ from rewind.providers.api import Document, Patcher
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.patch import ABSENT, value_at
 from rewind.providers.shared.request_body import body_of
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 LookUp = Callable[[str, int], tuple[HttpRequest, HttpResponse | None]]
 """Session and step → the exchange as it was recorded. Raises RewindError where there is none."""
@@ -44,11 +44,11 @@ def resolve(edit: Edit, look_up: LookUp) -> Edit:
         return edit
     request, response = look_up(edit.value.session, edit.value.step)
     return replace(
-        edit, value=ResolvedValue(origin=edit.value, value=taken(edit, edit.value, request, response))
+        edit, value=ResolvedValue(origin=edit.value, value=value_for(edit, edit.value, request, response))
     )
 
 
-def taken(edit: Edit, origin: StepReference, request: HttpRequest, response: HttpResponse | None) -> Any:
+def value_for(edit: Edit, origin: StepReference, request: HttpRequest, response: HttpResponse | None) -> Any:
     """The value for that edit. Raises UsageError where the step has none."""
     step = f"Step {origin.step} of {origin.session}"
     hint = f"rewind inspect {origin.session}:{origin.step} --context"
@@ -125,7 +125,7 @@ def _message(index: int, request: HttpRequest, asked: Asked, step: str, hint: st
     if not -len(messages) <= index < len(messages):
         raise UsageError(f"{step} has no messages[{index}]: it has {len(messages)}.", hint=hint)
     # Which tool a result is of is told by the messages before it.
-    message = tied(messages)[index]
+    message = with_matched_ids(messages)[index]
     if read is None:
         return TakenMessage(patcher="", raw=None, message=message)
     return TakenMessage(patcher=read[0].name, raw=read[2][index], message=message)
@@ -140,7 +140,7 @@ def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str
         found, known = results_in(asked.messages), ""
     new = new_results_of(found, name)
     if not new:
-        raise UsageError(f"{step} brings no new result of {name!r}; {brought(found)}.", hint=hint)
+        raise UsageError(f"{step} brings no new result of {name!r}; {new_results_text(found)}.", hint=hint)
     return tuple(
         TakenResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new
     )

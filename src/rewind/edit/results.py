@@ -6,7 +6,7 @@ from typing import Any
 
 from rewind.model.message import Message, Other, Role, Text, ToolResult
 from rewind.providers.api import Document, NewResult, Patcher
-from rewind.providers.shared.write import json_text, tied
+from rewind.providers.shared.write import json_text, with_matched_ids
 
 ToolNames = Mapping[str, str]
 """Id of a call → its tool, for calls that the request does not show because the provider keeps them."""
@@ -56,7 +56,7 @@ def _found(
 ) -> list[FoundResult]:
     spoke = max((n for n, message in enumerate(messages) if message.role is Role.ASSISTANT), default=-1)
     found: list[FoundResult] = []
-    for at, named in enumerate(tied(messages, names)):
+    for at, named in enumerate(with_matched_ids(messages, names)):
         results = list(zip(_results(messages[at]), _results(named), strict=True))
         if len(raws[at]) != len(results):
             continue  # a block that is two things at once: left alone
@@ -96,7 +96,7 @@ def new_results_of(found: list[FoundResult], name: str) -> list[FoundResult]:
     return named or [one for one in new if len(new) == 1 and not one.result.name]
 
 
-def brought(found: Sequence[FoundResult]) -> str:
+def new_results_text(found: Sequence[FoundResult]) -> str:
     """In words, which results there are."""
     new = dict.fromkeys(one.result.name or "a tool it does not name" for one in found if one.new)
     return f"it brings new results of: {', '.join(new)}" if new else "it brings no new results at all"

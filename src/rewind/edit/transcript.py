@@ -14,9 +14,9 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role
 from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.catalogue import BY_SHAPE, identify
-from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.request_body import body_of
-from rewind.providers.shared.write import media_in, tied
+from rewind.providers.shared.write import media_in, with_matched_ids
 
 _USUAL_SHAPE = next(iter(BY_SHAPE))
 """OpenAI's, which most servers speak."""
@@ -86,7 +86,7 @@ def writer_of(shape: str) -> Writer:
 def shape_of(request: HttpRequest) -> str | None:
     """In which of the shapes a request is written; ``None`` for any other API."""
     api = identify(request.head)
-    document, _ = asked_for(request)
+    document, _ = request_json(request)
     if BY_SHAPE.get(api.shape) is not api or not isinstance(document, dict):
         return None
     # Some requests of these APIs have no messages, and another patcher: the legacy completions.
@@ -95,7 +95,7 @@ def shape_of(request: HttpRequest) -> str | None:
 
 def _nearest_shape(request: HttpRequest) -> str:
     nearest = identify(request.head).nearest_shape
-    return nearest(asked_for(request)[0]) if nearest else _USUAL_SHAPE
+    return nearest(request_json(request)[0]) if nearest else _USUAL_SHAPE
 
 
 def _remarks(last: AnsweredCall, wanted: str) -> list[str]:
@@ -131,7 +131,7 @@ def _in_own_words(
             return None
         answer: list[Document] | None = []
         if (answered := call.answered) is not None and call.response is not None:
-            answer = writer.own_answer(answered, answer_of(call.response).documents, losses)
+            answer = writer.own_answer(answered, read_answer(call.response).documents, losses)
         if answer is None:
             return None
         messages += [*turns, *answer]
@@ -151,7 +151,7 @@ def _anew(
         answered = call.answered
         answer = [Message(Role.ASSISTANT, answered.parts)] if answered is not None else []
         messages += [*call.asked.messages, *answer]
-        documents.append(asked_for(call.request)[0])
-        documents += answer_of(call.response).documents if call.response is not None else ()
+        documents.append(request_json(call.request)[0])
+        documents += read_answer(call.response).documents if call.response is not None else ()
     losses.data = media_in(documents, messages)
-    return writer.conversation(asked.system, tied(messages), losses)
+    return writer.conversation(asked.system, with_matched_ids(messages), losses)

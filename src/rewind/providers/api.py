@@ -231,7 +231,7 @@ class Writer:
     """Writes conversations as this API takes them. Each gives what stands beside the list, and the list."""
 
     conversation: Callable[[tuple[Part, ...], Sequence[Message], LossLog], tuple[Any, list[Document]]]
-    """A conversation of any API: its system prompt, and its messages (tied by :mod:`rewind.providers.shared.write`)."""
+    """A conversation of any API: its system prompt, and its messages, whose ids are matched already."""
     own_system: Callable[[Document], tuple[Any, list[Document]]]
     """The system prompt of a request of this API, less what is among its messages anyway."""
     own_answer: Callable[[Answered, Sequence[Any], LossLog], list[Document] | None]

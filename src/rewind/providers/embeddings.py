@@ -8,8 +8,8 @@ from rewind.model.step import StepKind
 from rewind.providers.api import Api
 from rewind.providers.openai_chat.read import NOISE, deployed, openai_error
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
-from rewind.providers.shared.chat_messages import conversation, given
+from rewind.providers.shared.answer_stream import read_answer, request_json
+from rewind.providers.shared.chat_messages import conversation, input_messages
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -46,7 +46,7 @@ class EmbeddingsReader:
         )
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         # vLLM embeds whole conversations, too.
         system, messages = conversation(items_at(document, "messages"))
         texts = (at(document, name) for name in ("input", "inputs", "texts", "prompt"))
@@ -55,7 +55,7 @@ class EmbeddingsReader:
             system=system,
             messages=(
                 *messages,
-                *(message for text in texts for message in given(text)),
+                *(message for text in texts for message in input_messages(text)),
                 *(_picture(url) for url in items_at(document, "images") if isinstance(url, str)),
             ),
             parameters=parameters_of(document, _READ_FIELDS),
@@ -64,8 +64,8 @@ class EmbeddingsReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
-        asked, _ = asked_for(request)
+        answer = read_answer(response)
+        asked, _ = request_json(request)
         draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document)

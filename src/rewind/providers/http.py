@@ -6,7 +6,7 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
 from rewind.providers.api import Api, Volatile
-from rewind.providers.shared.answer_stream import answer_of, error_of
+from rewind.providers.shared.answer_stream import error_of, read_answer
 from rewind.providers.shared.json_fields import writable
 
 _SIGNATURES = ("Credential", "Date", "Expires", "Security-Token", "Signature")
@@ -29,7 +29,7 @@ class HttpReader:
         return Asked()
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         parts = (Text(writable(answer.shown)),) if answer.shown else ()
         return Answered(parts=parts, error=error_of(response, answer), note=answer.note)
 

@@ -13,7 +13,7 @@ from rewind.model.message import Answered, Asked, Message, Other, Part, Role, Te
 from rewind.model.step import StepKind
 from rewind.providers.api import Api, Document, Lazy, Speaker, Volatile
 from rewind.providers.shared.answer_draft import parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.answer_stream import error_of, read_answer, request_json
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import at, inline, items_at, referred, text_at, words_at, writable
 from rewind.text import plural
@@ -45,7 +45,7 @@ class McpReader:
         return any(map(head.header, _HEADERS)) or (head.method == "POST" and _may_be_first(head))
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         told = tuple(_messages([document]))
         params = at(told[0], "params") if len(told) == 1 else None
         known = ("name", "arguments", "_meta") if _calls_a_tool(told[0] if told else None) else ("_meta",)
@@ -55,8 +55,8 @@ class McpReader:
         return Asked(messages=messages, parameters=parameters_of(params, known), note=note)
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
-        asked, _ = asked_for(request)
+        answer = read_answer(response)
+        asked, _ = request_json(request)
         names = {_id(told): words_at(told, "params", "name") for told in _messages([asked])}
         return Answered(
             parts=tuple(part for told in _messages(answer.documents) for part in _answered(told, names)),
@@ -205,7 +205,7 @@ _RESULTS: dict[str, Callable[[dict[str, Any]], Iterator[Part]]] = {
 
 def speaker_for(request: HttpRequest, _asked: Asked) -> Speaker:
     """The result of one call, under the id of the request."""
-    request_id = at(asked_for(request)[0], "id")
+    request_id = at(request_json(request)[0], "id")
     as_events = "application/json" not in (request.head.header("accept") or "").lower()
 
     def response(document: Document) -> HttpResponse:

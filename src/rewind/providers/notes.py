@@ -10,7 +10,7 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Text
 from rewind.model.step import StepKind
 from rewind.providers.api import Api
-from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.json_fields import at, writable
 
 SCHEME = "note"
@@ -28,7 +28,7 @@ class NotesReader:
         return Asked()
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         text = at(document, "text")
         return Answered(parts=(Text(writable(text)),) if isinstance(text, str) and text else (), note=note)
 

@@ -80,7 +80,7 @@ def vectors_shown(vectors: Vectors) -> str:
     return f"{plural(vectors.count, 'vector')}{size}"
 
 
-# ── the words of an exchange, each with who said it: what a search looks through ──────────────────────────────
+# ── all the words of an exchange, each with who said it: what a search looks through ──────────────────────────
 
 _BINARY = ("image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf")
 _DATA = re.compile(r"[A-Za-z0-9+/=_-]{256,}", re.ASCII)

@@ -14,7 +14,7 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.model.step import StepKind
 from rewind.providers.api import Api, Lazy, Speaker
-from rewind.providers.shared.answer_stream import answer_of, asked_for, error_of
+from rewind.providers.shared.answer_stream import error_of, read_answer, request_json
 from rewind.providers.shared.framing import whole
 from rewind.providers.shared.json_fields import at, writable
 
@@ -28,12 +28,12 @@ class ToolsReader:
         return head.scheme == SCHEME
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         use = ToolUse("", tool_name(request.head), at(document, "arguments"))
         return Asked(messages=(Message(Role.ASSISTANT, (use,)),), note=note)
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         document = answer.documents[0] if answer.documents else None
         error = error_of(response, answer)
         part = Text(error or _shown(at(document, "result")))

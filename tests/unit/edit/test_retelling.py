@@ -31,7 +31,7 @@ from rewind.model.message import (
 )
 from rewind.providers.api import LossLog
 from rewind.providers.catalogue import SHAPES
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 from support.exchanges import answer_with, request_of, stream_of
 from support.wire_examples import EXAMPLES, said
 from unit.edit.asking import asked
@@ -250,7 +250,9 @@ def test_ids_that_are_used_twice_or_that_no_other_api_takes_are_drawn_anew() -> 
         call = Message(Role.ASSISTANT, (ToolUse(name, "a", {}),))
         return call, Message(Role.TOOL, (ToolResult(name, (Text(text),)),))
 
-    messages = tied([*turn("call_0", "one"), *turn("call_0", "two"), *turn("functions.a:0", "three")])
+    messages = with_matched_ids(
+        [*turn("call_0", "one"), *turn("call_0", "two"), *turn("functions.a:0", "three")]
+    )
     calls, results = calls_and_results(messages)
     assert calls == results
     assert calls[0] == "call_0" and len(set(calls)) == 3
@@ -261,9 +263,11 @@ def test_ids_that_are_used_twice_or_that_no_other_api_takes_are_drawn_anew() -> 
 
 def test_a_result_whose_call_is_not_shown_keeps_its_id_and_is_named_if_anybody_knows_its_tool() -> None:
     result = Message(Role.TOOL, (ToolResult("call_0", (Text("x"),)),))
-    assert tied([result])[0].parts == (ToolResult("call_0", (Text("x"),)),)
-    assert tied([result], {"call_0": "weather"})[0].parts == (ToolResult("call_0", (Text("x"),), "weather"),)
-    _, (content,) = _written((), tied([result]), "gemini", LossLog())
+    assert with_matched_ids([result])[0].parts == (ToolResult("call_0", (Text("x"),)),)
+    assert with_matched_ids([result], {"call_0": "weather"})[0].parts == (
+        ToolResult("call_0", (Text("x"),), "weather"),
+    )
+    _, (content,) = _written((), with_matched_ids([result]), "gemini", LossLog())
     assert content["parts"][0]["functionResponse"]["name"] == "unknown"
 
 

@@ -16,7 +16,7 @@ from rewind.model.message import Asked, Message, Role, Text, ToolResult, ToolUse
 from rewind.providers.api import LossLog
 from rewind.providers.catalogue import BY_SHAPE, SHAPES, identify
 from rewind.providers.shared.request_body import JsonStyle
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 TALK = (
     Message(Role.USER, (Text("Where is order 8821?"),)),
@@ -56,13 +56,15 @@ def test_there_is_one_for_every_shape() -> None:
 def test_what_a_trace_writes_is_read_as_what_was_said(shape: str) -> None:
     asked = read(shape, turns_of(shape))
     assert asked.system == (Text("Be brief."),)
-    assert tied(asked.messages) == TALK
+    assert with_matched_ids(asked.messages) == TALK
 
 
 @each_shape
 def test_what_a_writer_writes_is_read_as_the_same(shape: str) -> None:
     _, turns = writer_of(shape).conversation((), TALK, LossLog())
-    assert tied(read(shape, turns).messages) == tied(read(shape, turns_of(shape)).messages)
+    assert with_matched_ids(read(shape, turns).messages) == with_matched_ids(
+        read(shape, turns_of(shape)).messages
+    )
 
 
 @each_shape

@@ -12,7 +12,7 @@ from rewind.model.usage import Usage
 from rewind.providers.api import Api, Volatile
 from rewind.providers.catalogue import BUILT_IN, FALLBACK, identify
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
 from rewind.providers.summary import read
 from support.exchanges import answer_with, request_of, stream_of
@@ -29,7 +29,7 @@ class ParrotReader:
         return head.method == "POST" and head.path.endswith("/aviary/v3/squawk")
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         return Asked(
             model=words_at(document, "bird") or None,
             messages=tuple(
@@ -40,7 +40,7 @@ class ParrotReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document, id_at="squawk", model_at="bird")

@@ -11,8 +11,8 @@ from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.session import TRACE_SCHEME
 from rewind.providers.api import LossLog
 from rewind.providers.catalogue import SHAPES, identify
-from rewind.providers.shared.answer_stream import asked_for
-from rewind.providers.shared.write import media_in, tied
+from rewind.providers.shared.answer_stream import request_json
+from rewind.providers.shared.write import media_in, with_matched_ids
 
 
 def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dict[str, Any]], list[str]]:
@@ -27,6 +27,6 @@ def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dic
     asked = identify(head).reader.asked(request)
     messages = list(asked.messages)
     losses = LossLog()
-    losses.data = media_in([asked_for(request)[0]], messages)
-    system, turns = writer_of(api).conversation(asked.system, tied(messages), losses)
+    losses.data = media_in([request_json(request)[0]], messages)
+    system, turns = writer_of(api).conversation(asked.system, with_matched_ids(messages), losses)
     return system, turns, losses.remarks()

@@ -10,7 +10,7 @@ from rewind.providers.anthropic.write import messages_for
 from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
 from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 
 def _made(text: str, old: Any) -> Any:
@@ -76,7 +76,7 @@ class AnthropicPatcher:
         return {**turn, "content": content}
 
     def written(self, message: Message) -> list[Any]:
-        return list(messages_for(tied([message]), LossLog()))
+        return list(messages_for(with_matched_ids([message]), LossLog()))
 
     def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return path

@@ -19,7 +19,7 @@ from rewind.model.message import (
 )
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for, counted_tokens
+from rewind.providers.shared.answer_stream import counted_tokens, read_answer, request_json
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -76,11 +76,11 @@ class AnthropicReader:
 
     def asked(self, request: HttpRequest) -> Asked:
         _, _, deployed = request.head.path.partition("/publishers/anthropic/models/")
-        document, note = asked_for(request)
+        document, note = request_json(request)
         return asked_in(document, model=deployed.partition(":")[0], note=note)
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         return draft_of(answer.documents).answered(response, answer, USAGE)
 
     def refusal(self, message: str) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from rewind.model.message import Media, Message, Part, Refusal, Role, Text, Tool
 from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.shared.answer_draft import json_or_text
 from rewind.providers.shared.json_fields import at, count_at, items_at, objects_in, text_at
-from rewind.providers.shared.write import arguments_object, told_in
+from rewind.providers.shared.write import arguments_object, result_parts
 
 
 def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
-    """The messages, each tied; one that has nothing to say is left out.
+    """The messages, their ids matched; one that has nothing to say is left out.
 
     Results that come one after the other are one message: all that a turn asked for must come back at once.
     """
@@ -57,7 +57,7 @@ def _block(part: Part, losses: LossLog) -> Document | None:
             return tool_use(part, losses)
         case ToolResult(hosted=False):
             failed = {"is_error": True} if part.failed else {}
-            content = _content(told_in(part), losses)
+            content = _content(result_parts(part), losses)
             return {"type": "tool_result", "tool_use_id": part.id, "content": content or "", **failed}
         case Media():
             return _media(part, losses) or {"type": "text", "text": losses.instead_of(part)}

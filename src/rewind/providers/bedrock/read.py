@@ -18,8 +18,8 @@ from rewind.providers.cohere.read import CohereReader
 from rewind.providers.openai_chat import read as openai_chat
 from rewind.providers.openai_chat.read import TOOL_CALL_IDS
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import Answer, answer_of, asked_for
-from rewind.providers.shared.chat_messages import given, take_message
+from rewind.providers.shared.answer_stream import Answer, read_answer, request_json
+from rewind.providers.shared.chat_messages import input_messages, take_message
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -56,7 +56,7 @@ class BedrockReader:
 
     def asked(self, request: HttpRequest) -> Asked:
         model, operation = _called(request)
-        document, note = asked_for(request)
+        document, note = request_json(request)
         asked = _invoked(document, request) if _invokes(operation) else converse.asked_in(document)
         return replace(
             asked,
@@ -94,7 +94,7 @@ def _answer_of(response: HttpResponse) -> Answer:
     framed = _FRAMES in (response.head.header("content-type") or "").lower()
     if begins_with_a_frame(body) or (framed and not body.lstrip().startswith(b"{")):
         return _framed(body, trouble)
-    return answer_of(response)
+    return read_answer(response)
 
 
 def _framed(body: bytes, trouble: str | None) -> Answer:
@@ -176,7 +176,7 @@ def _invoked(document: Any, request: HttpRequest) -> Asked:
 
 def _prompted(document: Any) -> Asked:
     """Texts and pictures without turns."""
-    messages = [message for path in _PROMPTS for message in given(at(document, *path))]
+    messages = [message for path in _PROMPTS for message in input_messages(at(document, *path))]
     if pictures := _pictures_in(document):
         before = messages.pop().parts if messages else ()
         messages.append(Message(Role.USER, before + pictures))

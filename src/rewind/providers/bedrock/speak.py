@@ -12,7 +12,7 @@ from rewind.providers.anthropic.speak import event_documents, message_document
 from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
 from rewind.providers.cohere.fork import older_document, older_documents
 from rewind.providers.openai_chat.speak import chunk_documents, completion_document
-from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.framing import named_frames, whole, wrapped_frames
 from rewind.providers.shared.json_fields import at, items_at, text_at
 from rewind.providers.shared.speak import pieces
@@ -73,17 +73,17 @@ def _invoked(
     streamed: bool,
     *,
     in_pieces: Callable[[Document], Iterable[Document]] = lambda answer: [answer],
-    told_in: str = "",
+    known_by: str = "",
 ) -> Speaker:
     """A maker's own shape, wrapped in frames where a stream was asked for.
 
-    ``told_in`` is the field by which its answers are known; any other document is sent as it is.
+    ``known_by`` is the field by which its answers are known; any other document is sent as it is.
     """
 
     def response(answer: Document) -> HttpResponse:
         if not streamed:
             return whole(answer)
-        return wrapped_frames(in_pieces(answer) if told_in in answer else [answer])
+        return wrapped_frames(in_pieces(answer) if known_by in answer else [answer])
 
     return Speaker(
         form=f"bedrock invoke{name and f' {name}'}{' frames' * streamed}",
@@ -173,7 +173,7 @@ def _unknown_maker(model: str, *, streamed: bool) -> Speaker:
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     """By the shape in which the request was asked."""
-    document, _ = asked_for(request)
+    document, _ = request_json(request)
     model, streamed = asked.model or "", asked.streamed
     if not unquote(request.head.path).rstrip("/").endswith(("/invoke", "/invoke-with-response-stream")):
         return _converse(streamed=streamed)
@@ -183,10 +183,10 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
             lambda content: message_document(content, model),
             streamed,
             in_pieces=event_documents,
-            told_in="content",
+            known_by="content",
         )
     if isinstance(at(document, "message"), str):
-        return _invoked("cohere chat", older_document, streamed, in_pieces=older_documents, told_in="text")
+        return _invoked("cohere chat", older_document, streamed, in_pieces=older_documents, known_by="text")
     if turns := items_at(document, "messages"):
         blocks = [block for turn in turns for block in items_at(turn, "content")]
         if blocks and not any(text_at(block, "type") for block in blocks):
@@ -196,7 +196,7 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
             lambda content: completion_document(content, model),
             streamed,
             in_pieces=lambda answer: chunk_documents(answer, with_usage=True),
-            told_in="choices",
+            known_by="choices",
         )
     name = model.lower()
     for maker in _MAKERS:

@@ -1,4 +1,7 @@
-"""Requests of Cohere: ``/v2/chat`` is written like OpenAI's, the older ``/v1/chat`` has a prompt and settings."""
+"""What a fork needs of Cohere: how requests are changed, and answers made up.
+
+``/v2/chat`` is written like OpenAI's, the older ``/v1/chat`` has a prompt and settings.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +11,7 @@ from rewind.model.message import Asked
 from rewind.providers.api import AnswerContent, Document, LossLog, Patcher, Speaker
 from rewind.providers.openai_chat.patch import ChatPatcher
 from rewind.providers.openai_chat.write import call
-from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.framing import events, lines, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at
 from rewind.providers.shared.patch import FieldPatcher
@@ -23,7 +26,7 @@ def patcher_for(_head: RequestHead, document: Document) -> Patcher:
     return _CHAT if "messages" in document else _OLDER_CHAT
 
 
-# ── answers of Cohere Chat, in its present form and in the older one ──────────────────────────────────────────
+# ── making up an answer ───────────────────────────────────────────────────────────────────────────────────────
 
 _NO_USAGE: Document = {
     "billed_units": {"input_tokens": 0, "output_tokens": 0},
@@ -115,7 +118,7 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
             return whole(document)
         return lines(older_documents(document), media="application/stream+json")
 
-    if at(asked_for(request)[0], "messages") is None:
+    if at(request_json(request)[0], "messages") is None:
         form = f"cohere-v1 {'lines' if asked.streamed else 'whole'}"
         return Speaker(form=form, document=older_document, response=older_response)
     form = f"cohere {'events' if asked.streamed else 'whole'}"

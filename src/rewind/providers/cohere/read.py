@@ -17,8 +17,8 @@ from rewind.model.message import (
 )
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
-from rewind.providers.shared.chat_messages import apart, conversation, parts_of, take_message, tools_in
+from rewind.providers.shared.answer_stream import read_answer, request_json
+from rewind.providers.shared.chat_messages import conversation, parts_of, split_system, take_message, tools_in
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -58,7 +58,7 @@ class CohereReader:
         return head.method == "POST" and path.endswith(("/v1/chat", "/v2/chat")) and "cohere" in signs
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         older = at(document, "messages") is None
         system, messages = (
             _older_conversation(document) if older else conversation(items_at(document, "messages"))
@@ -74,7 +74,7 @@ class CohereReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         if any(at(document, "event_type") is not None for document in answer.documents):
             _take_older_stream(draft, answer.documents)
@@ -100,7 +100,7 @@ def _older_conversation(document: Any) -> tuple[tuple[Part, ...], tuple[Message,
         {"role": "TOOL", "tool_results": at(document, "tool_results")},
     )
     messages = (_older_message(turn) for turn in turns)
-    return apart(tuple(message for message in messages if message.parts))
+    return split_system(tuple(message for message in messages if message.parts))
 
 
 def _older_message(turn: Any) -> Message:

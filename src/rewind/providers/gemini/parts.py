@@ -213,6 +213,8 @@ def _declared(function: Any) -> ToolDefinition:
     return ToolDefinition(words_at(function, "name"), words_at(function, "description"), schema)
 
 
+# ── tokens ────────────────────────────────────────────────────────────────────────────────────────────────────
+
 _KINDS = {"text": "TEXT", "audio": "AUDIO", "image": "IMAGE", "video": "VIDEO"}
 _DETAILS = {
     "input_{}_tokens": ("promptTokensDetails", "toolUsePromptTokensDetails"),

@@ -13,7 +13,7 @@ from rewind.providers.gemini.parts import listed as listed_or_alone
 from rewind.providers.gemini.write import contents_for
 from rewind.providers.shared.json_fields import at, without
 from rewind.providers.shared.patch import ParameterPlaces, TextBlocks, appended, as_object, snake
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 _SETTINGS = ParameterPlaces(
     inside="generationConfig",
@@ -97,7 +97,7 @@ class GeminiPatcher:
         return {**turn, "parts": blocks}
 
     def written(self, message: Message) -> list[Any]:
-        return list(contents_for(tied([message]), LossLog()))
+        return list(contents_for(with_matched_ids([message]), LossLog()))
 
     def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         wrapped = isinstance(document.get("request"), dict)

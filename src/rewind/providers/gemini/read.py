@@ -27,7 +27,7 @@ from rewind.providers.shared.answer_draft import (
     inner,
     parameters_of,
 )
-from rewind.providers.shared.answer_stream import answer_of, asked_for, counted_tokens
+from rewind.providers.shared.answer_stream import counted_tokens, read_answer, request_json
 from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, total, words_at, writable
 
 _MODEL = re.compile(r"/models/([^/:]+):")
@@ -71,7 +71,7 @@ class GeminiReader:
         return head.method == "POST" and unquote(head.path).endswith(self.verbs)
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         # Code Assist wraps the request, and so may one that only wants its tokens counted.
         wrapped = inner(inner(document, "request"), "generateContentRequest")
         settings = field(wrapped, "generationConfig")
@@ -90,7 +90,7 @@ class GeminiReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         return _draft_of(answer.documents).answered(response, answer, USAGE)
 
     def refusal(self, message: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class GeminiEmbeddingsReader(GeminiReader):
         return super().claims(head) or (on_vertex and head.method == "POST")
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         rows = items_at(document, "requests") or items_at(document, "instances") or [document]
         return Asked(
             model=_model(request, document),
@@ -127,7 +127,7 @@ class GeminiEmbeddingsReader(GeminiReader):
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         for document in answer.documents:
             predicted = items_at(document, "predictions")

@@ -6,7 +6,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
 from rewind.providers.api import AnswerContent, Document, LossLog, Speaker
 from rewind.providers.gemini.write import function_call
-from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.framing import events, growing_list, whole
 from rewind.providers.shared.json_fields import at, items_at, without
 from rewind.providers.shared.speak import pieces
@@ -41,7 +41,7 @@ def _part_pieces(part: Any) -> list[Any]:
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     """One answer, or several of the same shape: in events, or in a list where no events were asked for."""
     as_events = ("alt", "sse") in request.head.query_pairs
-    wrapped = isinstance(at(asked_for(request)[0], "request"), dict)  # Code Assist stands between
+    wrapped = isinstance(at(request_json(request)[0], "request"), dict)  # Code Assist stands between
 
     def document(content: AnswerContent) -> Document:
         text = [{"text": content.text}] if content.text or not content.tools else []

@@ -19,11 +19,11 @@ from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.gemini.parts import field, listed
 from rewind.providers.shared.answer_draft import inner
 from rewind.providers.shared.json_fields import at, objects_in
-from rewind.providers.shared.write import arguments_object, told_in
+from rewind.providers.shared.write import arguments_object, result_parts
 
 
 def contents_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
-    """The messages, each tied, as contents; one that has nothing to say is left out.
+    """The messages, their ids matched, as contents; one that has nothing to say is left out.
 
     Results that come one after the other are one content: Google wants as many as there were calls.
     """
@@ -70,7 +70,7 @@ def function_call(use: ToolUse, losses: LossLog) -> Document:
 
 
 def _result(result: ToolResult, losses: LossLog) -> Document:
-    told = told_in(result)
+    told = result_parts(result)
     files = [part for part in told if isinstance(part, Media)]
     beside = [block for media in files if (block := _media(media, losses)) is not None]
     missing = "".join(losses.instead_of(media) for media in files if _media(media, losses) is None)

@@ -1,4 +1,7 @@
-"""Requests of Ollama: OpenAI's messages, less the ids, with arguments as objects and pictures beside the text."""
+"""What a fork needs of Ollama's own API: how requests are changed, and answers made up.
+
+Messages are OpenAI's, less the ids, with arguments as objects and pictures beside the text.
+"""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
@@ -12,11 +15,11 @@ from rewind.providers.shared.framing import lines, whole
 from rewind.providers.shared.json_fields import items_at, text_at, without
 from rewind.providers.shared.patch import FieldPatcher, ParameterPlaces
 from rewind.providers.shared.speak import pieces
-from rewind.providers.shared.write import arguments_object, told_in
+from rewind.providers.shared.write import arguments_object, result_parts
 
 
 def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
-    """The messages, each tied; one that has nothing to say is left out."""
+    """The messages, their ids matched; one that has nothing to say is left out."""
     return [turn for message in messages for turn in _turns(message, losses)]
 
 
@@ -25,7 +28,7 @@ def _turns(message: Message, losses: LossLog) -> list[Document]:
     rest: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolResult) and not part.hosted:
-            turns.append({"role": "tool", "tool_name": part.name, **_said(told_in(part), losses)})
+            turns.append({"role": "tool", "tool_name": part.name, **_said(result_parts(part), losses)})
         else:
             rest.append(part)
     calls = [part for part in rest if isinstance(part, ToolUse) and not part.hosted]
@@ -81,7 +84,7 @@ def patcher_for(head: RequestHead, _document: Document) -> Patcher:
     return _GENERATE if head.path.rstrip("/").endswith("/api/generate") else _CHAT
 
 
-# ── answers of Ollama's own API ───────────────────────────────────────────────────────────────────────────────
+# ── making up an answer ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:

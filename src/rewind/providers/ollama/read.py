@@ -5,7 +5,7 @@ from typing import Any
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.chat_messages import conversation, message_of, parts_of, take_message, tools_in
 from rewind.providers.shared.json_fields import at, items_at, text_at, words_at
 
@@ -25,7 +25,7 @@ class OllamaReader:
         return head.method == "POST" and head.path.rstrip("/").endswith(("/api/chat", "/api/generate"))
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         system, messages = conversation(items_at(document, "messages"))
         return Asked(
             model=words_at(document, "model") or None,
@@ -39,7 +39,7 @@ class OllamaReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         for document in answer.documents:
             draft.named(document)

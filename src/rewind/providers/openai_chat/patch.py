@@ -18,7 +18,7 @@ from rewind.providers.shared.patch import (
     is_text_of,
     listed,
 )
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 WriteMessages = Callable[[Sequence[Message], LossLog], list[dict[str, Any]]]
 
@@ -95,7 +95,7 @@ class ChatPatcher:
         return turn
 
     def written(self, message: Message) -> list[Any]:
-        return list(self._write(tied([message]), LossLog()))
+        return list(self._write(with_matched_ids([message]), LossLog()))
 
     def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return self._settings.place(document, path)

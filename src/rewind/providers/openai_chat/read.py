@@ -7,8 +7,8 @@ from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
-from rewind.providers.shared.answer_stream import answer_of, asked_for
-from rewind.providers.shared.chat_messages import conversation, given, take_message, tools_in
+from rewind.providers.shared.answer_stream import read_answer, request_json
+from rewind.providers.shared.chat_messages import conversation, input_messages, take_message, tools_in
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -105,12 +105,12 @@ class OpenAIChatReader:
         return head.method == "POST" and head.path.rstrip("/").endswith("/completions")
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         system, messages = conversation(items_at(document, "messages"))
         return Asked(
             model=words_at(document, "model") or deployed(request.head) or None,
             system=system,
-            messages=messages + given(at(document, "prompt")),
+            messages=messages + input_messages(at(document, "prompt")),
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True,
@@ -118,7 +118,7 @@ class OpenAIChatReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         # The first choice is the answer, also where a stream begins with another or it says nothing.
         draft = AnswerDraft(choices={0: {}})
         choices: dict[int, list[Any]] = {}

@@ -8,7 +8,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked
 from rewind.providers.api import AnswerContent, Document, Speaker
 from rewind.providers.openai_chat.write import call
-from rewind.providers.shared.answer_stream import asked_for
+from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.framing import events, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
 from rewind.providers.shared.speak import pieces
@@ -104,7 +104,7 @@ def _text_documents(document: Document) -> Iterator[Document]:
 
 
 def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
-    document, _ = asked_for(request)
+    document, _ = request_json(request)
     model, form = asked.model or "", "events" if asked.streamed else "whole"
 
     def spoken(chunks: Callable[[Document], Iterator[Document]]) -> Callable[[Document], HttpResponse]:

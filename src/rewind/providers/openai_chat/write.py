@@ -16,11 +16,11 @@ from rewind.model.message import (
     text_of,
 )
 from rewind.providers.api import Document, LossLog, Writer
-from rewind.providers.shared.write import arguments_text, tied, told_in
+from rewind.providers.shared.write import arguments_text, result_parts, with_matched_ids
 
 
 def messages_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
-    """The messages, each tied (``call_ids.tied``); one that has nothing to say is left out."""
+    """The messages, their ids matched (``with_matched_ids``); one that has nothing to say is left out."""
     return [turn for message in messages for turn in _turns(message, losses)]
 
 
@@ -82,7 +82,8 @@ def call(use: ToolUse) -> Document:
 
 def _result(result: ToolResult, losses: LossLog) -> Document:
     texts = [
-        losses.instead_of(part) if isinstance(part, Media) else text_of((part,)) for part in told_in(result)
+        losses.instead_of(part) if isinstance(part, Media) else text_of((part,))
+        for part in result_parts(result)
     ]
     content = "".join(texts) if len(texts) < 2 else [{"type": "text", "text": text} for text in texts]
     return {"role": "tool", "tool_call_id": result.id, "content": content}
@@ -135,7 +136,7 @@ def _own_answer(answered: Answered, _documents: Sequence[Any], losses: LossLog) 
     """Its words and its calls; what the model thought, no such API takes back."""
     message = Message(Role.ASSISTANT, answered.parts)
     named = all(use.id for use in answered.tool_uses)
-    return messages_for([message] if named else tied([message]), losses)
+    return messages_for([message] if named else with_matched_ids([message]), losses)
 
 
 WRITER = Writer(conversation=_conversation, own_system=lambda _document: (None, []), own_answer=_own_answer)

@@ -11,11 +11,11 @@ from rewind.model.message import Message, Role
 from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.openai_responses.read import OpenAIResponsesReader, speaker, turns_of
 from rewind.providers.openai_responses.write import answer_items, items_for
-from rewind.providers.shared.answer_stream import answer_of
+from rewind.providers.shared.answer_stream import read_answer
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
 from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
 from rewind.providers.shared.request_body import body_of
-from rewind.providers.shared.write import tied
+from rewind.providers.shared.write import with_matched_ids
 
 
 def _made(text: str, old: Any) -> Any:
@@ -112,7 +112,7 @@ class ResponsesPatcher:
         return turn
 
     def written(self, message: Message) -> list[Any]:
-        return list(items_for(tied([message]), LossLog()))
+        return list(items_for(with_matched_ids([message]), LossLog()))
 
     def parameter(self, document: Document, path: FieldPath) -> FieldPath:
         return path
@@ -132,7 +132,10 @@ def patcher_for(_head: RequestHead, _document: Document) -> Patcher:
     return _PATCHER
 
 
-# ── answers that the provider never gave, where it keeps the history ──────────────────────────────────────────
+# ── made-up answers, where the provider keeps the history ─────────────────────────────────────────────────────
+# An agent goes on by naming the last answer (``previous_response_id``). One that was made up has a name that the
+# provider does not know, and neither does it know what had been asked there. So a call that goes on from such an answer
+# is made to go on from the last one that the provider did give, with all that was said since.
 
 _BEFORE = "previous_response_id"
 _PATCHER = ResponsesPatcher()
@@ -159,7 +162,7 @@ class UnissuedResponses:
         """An answer that was made up for this request."""
         if (document := _read(request)) is None:
             return
-        documents = answer_of(response).documents
+        documents = read_answer(response).documents
         if name := _READER.answered(request, response).id:
             said = (*_PATCHER.turns(document), *answer_items(documents, LossLog()))
             items = dict(_items(documents))

@@ -31,7 +31,7 @@ from rewind.providers.shared.answer_draft import (
     json_or_text,
     parameters_of,
 )
-from rewind.providers.shared.answer_stream import answer_of, asked_for
+from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.json_fields import (
     at,
     count_at,
@@ -64,7 +64,7 @@ class OpenAIResponsesReader:
         return head.method == "POST" and head.path.rstrip("/").endswith("/responses")
 
     def asked(self, request: HttpRequest) -> Asked:
-        document, note = asked_for(request)
+        document, note = request_json(request)
         given = _items(document)
         turns = tuple(turns_of(item for item in given if not _brings_tools(item)))
         leading = tuple(takewhile(lambda turn: turn.role is Role.SYSTEM, turns))
@@ -84,7 +84,7 @@ class OpenAIResponsesReader:
         )
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        answer = answer_of(response)
+        answer = read_answer(response)
         draft = AnswerDraft()
         output = ResponseItems()
         for document in answer.documents:

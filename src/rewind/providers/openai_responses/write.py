@@ -7,11 +7,11 @@ from rewind.model.message import Media, Message, Part, Refusal, Role, Text, Tool
 from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.openai_responses.read import ResponseItems
 from rewind.providers.shared.json_fields import objects_in, text_at, without
-from rewind.providers.shared.write import arguments_text, told_in
+from rewind.providers.shared.write import arguments_text, result_parts
 
 
 def items_for(messages: Sequence[Message], losses: LossLog) -> list[Document]:
-    """The messages, each tied, as items; one that has nothing to say is left out."""
+    """The messages, their ids matched, as items; one that has nothing to say is left out."""
     free_form = {
         part.id
         for message in messages
@@ -75,7 +75,7 @@ def call(use: ToolUse) -> Document:
 
 def _result(result: ToolResult, free_form: bool, losses: LossLog) -> Document:
     kind = "custom_tool_call_output" if free_form else "function_call_output"
-    return {"type": kind, "call_id": result.id, "output": _content(told_in(result), losses)}
+    return {"type": kind, "call_id": result.id, "output": _content(result_parts(result), losses)}
 
 
 def _content(parts: Iterable[Part], losses: LossLog) -> str | list[Document]:

@@ -29,7 +29,7 @@ class Answer:
     """What could not be read."""
 
 
-def answer_of(response: HttpResponse) -> Answer:
+def read_answer(response: HttpResponse) -> Answer:
     """The answer, as far as it came. Never raises."""
     body, trouble = decode_as_far_as_possible(response.body, response.head.header("content-encoding"))
     media = (response.head.header("content-type") or "").lower()
@@ -137,7 +137,7 @@ def _loose(error: Any) -> str:
     return text_at(error, "detail", 0, "msg") or text_at(error, "type")
 
 
-def asked_for(request: HttpRequest) -> tuple[Any, str | None]:
+def request_json(request: HttpRequest) -> tuple[Any, str | None]:
     """The JSON that a request carries, or ``None`` and why there is none. Never raises."""
     if not request.body:
         return None, None
@@ -151,7 +151,7 @@ def asked_for(request: HttpRequest) -> tuple[Any, str | None]:
 
 def counted_tokens(response: HttpResponse, field: str) -> Answered:
     """The answer of an API that only counts: a text to show, and no usage of anybody's."""
-    answer = answer_of(response)
+    answer = read_answer(response)
     counts = (count_at(document, field) for document in answer.documents)
     counted = next((count for count in counts if count is not None), None)
     return Answered(

@@ -39,10 +39,10 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 
 def conversation(turns: Iterable[Any]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
     """The instructions that stand before the conversation, and the conversation."""
-    return apart(tuple(message_of(turn) for turn in turns))
+    return split_system(tuple(message_of(turn) for turn in turns))
 
 
-def apart(messages: tuple[Message, ...]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
+def split_system(messages: tuple[Message, ...]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
     """The leading system messages as parts, and the messages that follow."""
     begins = next((n for n, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     return tuple(part for message in messages[:begins] for part in message.parts), messages[begins:]
@@ -63,7 +63,7 @@ def message_of(turn: Any) -> Message:
             return Message(Role.USER, parts_of(at(turn, "content")) + images_of(turn), words_at(turn, "name"))
 
 
-def given(inputs: Any) -> tuple[Message, ...]:
+def input_messages(inputs: Any) -> tuple[Message, ...]:
     """Texts without a conversation, one message each: prompts of completions, inputs of embeddings."""
     tokens = isinstance(inputs, list) and bool(inputs) and isinstance(inputs[0], int)
     each = inputs if isinstance(inputs, list) and not tokens else [inputs]

@@ -97,7 +97,7 @@ def asked_tool(name: str, arguments: Any) -> str:
     return f"→ {name or '?'}({written})"
 
 
-# ── pictures, sounds and documents inside requests and answers: told by kind, size and digest, ────────────────
+# ── pictures, sounds and documents: told by kind, size and digest, never copied ───────────────────────────────
 
 _KINDS = ("image", "audio", "video")
 

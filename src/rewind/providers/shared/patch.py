@@ -13,7 +13,7 @@ from rewind.errors import CannotEdit
 from rewind.model.http import RequestHead
 from rewind.model.message import Message, Role, Text, text_of
 from rewind.providers.api import Document, FieldPath, NewResult, Patcher
-from rewind.providers.shared.chat_messages import given
+from rewind.providers.shared.chat_messages import input_messages
 from rewind.providers.shared.json_fields import without
 
 # ── texts and lists of blocks ────────────────────────────────────────────────────────────────────────────────
@@ -240,7 +240,7 @@ class FieldPatcher:
         return {**document, self._prompt: turns if isinstance(document.get(self._prompt), list) else turns[0]}
 
     def message(self, turn: Any) -> Message:
-        return next(iter(given(turn)), Message(Role.USER, ()))
+        return next(iter(input_messages(turn)), Message(Role.USER, ()))
 
     def with_words(self, turn: Any, text: str) -> Any:
         return text

@@ -21,7 +21,7 @@ from rewind.providers.api import LossLog
 from rewind.providers.shared.json_fields import inline
 
 
-def told_in(result: ToolResult) -> tuple[Part, ...]:
+def result_parts(result: ToolResult) -> tuple[Part, ...]:
     """What a tool gave back, in texts and media: a value that is no text is written as JSON."""
     return tuple(
         Text(json_text(part.value)) if isinstance(part, Other) else part
@@ -82,7 +82,9 @@ def _media(parts: Iterable[Part]) -> Iterator[Media]:
             yield from _media(part.parts)
 
 
-# ── which call does a result belong to? Ids where they are told, else the tool's name and the  ────────────────
+# ── which call does a result belong to? ───────────────────────────────────────────────────────────────────────
+# By its id where there is one, else by the tool's name and the order. Some APIs have no ids, some servers number the
+# calls anew in every turn, and some clients draw ids that another API would refuse.
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """Ids that every API takes as they are."""
@@ -90,7 +92,7 @@ _ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 @dataclass(slots=True)
 class _Call:
-    told: str
+    given_id: str
     """Its id as the conversation has it."""
     name: str
     id: str
@@ -99,7 +101,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Knots:
+class _Calls:
     """The calls so far, the latest turn apart: a result mostly belongs to one of these."""
 
     names: Mapping[str, str]
@@ -126,17 +128,17 @@ class _Knots:
 
     def _called(self, result: ToolResult) -> _Call | None:
         if result.id:
-            told = [call for call in (*self.earlier, *self.latest) if call.told == result.id]
-            open_ones = [call for call in told if not call.answered]
-            return next(reversed(open_ones or told), None)
+            same_id = [call for call in (*self.earlier, *self.latest) if call.given_id == result.id]
+            unanswered = [call for call in same_id if not call.answered]
+            return next(reversed(unanswered or same_id), None)
         for calls in (self.latest, self.earlier):
             fitting = (call for call in calls if not call.answered and result.name in ("", call.name))
-            if (found := next(fitting, None)) is not None:
-                return found
+            if (call := next(fitting, None)) is not None:
+                return call
         return None
 
-    def _fresh(self, told: str) -> str:
-        made, number = told, 0
+    def _fresh(self, given_id: str) -> str:
+        made, number = given_id, 0
         while not _ACCEPTED.fullmatch(made) or made in self.used:
             number += 1
             # Nine letters and digits: the only form that Mistral takes, and all others do as well.
@@ -145,29 +147,31 @@ class _Knots:
         return made
 
 
-def tied(messages: Sequence[Message], names: Mapping[str, str] | None = None) -> tuple[Message, ...]:
+def with_matched_ids(
+    messages: Sequence[Message], names: Mapping[str, str] | None = None
+) -> tuple[Message, ...]:
     """The messages with one id for each call and its result, and every result with its tool's name.
 
     ``names`` tells the tools of calls that the messages do not show, by id. What the provider ran itself stays as
     it is.
     """
-    knots = _Knots(names or {}, [], [], set())
+    calls = _Calls(names or {}, [], [], set())
     found = []
     before: Role | None = None
     for message in messages:
         if message.role is Role.ASSISTANT and before is not Role.ASSISTANT:
-            knots.begin_turn()
+            calls.begin_turn()
         before = message.role
-        found.append(replace(message, parts=tuple(_tied(message.parts, knots))))
+        found.append(replace(message, parts=tuple(_matched(message.parts, calls))))
     return tuple(found)
 
 
-def _tied(parts: Iterable[Part], knots: _Knots) -> Iterable[Part]:
+def _matched(parts: Iterable[Part], calls: _Calls) -> Iterable[Part]:
     for part in parts:
         match part:
             case ToolUse(hosted=False):
-                yield knots.call(part)
+                yield calls.call(part)
             case ToolResult(hosted=False):
-                yield knots.result(part)
+                yield calls.result(part)
             case _:
                 yield part

@@ -18,7 +18,7 @@ from rewind.edit.edits import (
     StepReference,
     parse_edit,
 )
-from rewind.edit.references import taken
+from rewind.edit.references import value_for
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.session import Edited, Recording
@@ -222,7 +222,9 @@ class _Inheritance:
         # What was appended cannot be told from what it was appended to: together they are the new prompt.
         whole = SetSystem(origin) if isinstance(edit, AppendSystem) else edit
         try:
-            value = taken(whole, StepReference(self.recording.session.id, cut), self.request_at(cut), None)
+            value = value_for(
+                whole, StepReference(self.recording.session.id, cut), self.request_at(cut), None
+            )
         except UsageError:
             return None
         return replace(whole, value=ResolvedValue(origin=origin, value=value))
