@@ -27,7 +27,7 @@ from rewind.store.files import prepare_home
 from rewind.store.folders import folder_name
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.search.fill import TABLES
-from rewind.store.search.index import VERSION, Query, SearchIndex
+from rewind.store.search.index import VERSION, SearchIndex, SearchQuery
 
 STEPS_PER_SESSION = 20
 BEGAN = 1_790_000_000.0
@@ -159,12 +159,12 @@ def make_index(home: Path, steps: int) -> float:
 
 def common_word(home: Path) -> str:
     """A word that most texts have."""
-    hits = SearchIndex(home).search(Query(texts=(" ",), limit=1)).hits
+    hits = SearchIndex(home).search(SearchQuery(texts=(" ",), limit=1)).hits
     return max(hits[0].snippet.split(), key=hits[0].snippet.split().count).strip(".,").lower()
 
 
 def searching(home: Path, word: str) -> Callable[[], object]:
-    return lambda: SearchIndex(home).search(Query(texts=(word,), limit=20))
+    return lambda: SearchIndex(home).search(SearchQuery(texts=(word,), limit=20))
 
 
 def listing(home: Path, word: str) -> Callable[[], object]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench import machine
 from bench.journals import make_sessions
-from rewind.store.journal.first_seen import Mark, MarkedField, first_seen
+from rewind.store.journal.first_seen import CallField, FieldValue, first_seen
 
 STEPS = 100
 """In each session."""
@@ -52,7 +52,7 @@ def main() -> int:
 
 def measure(home: Path, old: str, before: int) -> float:
     began = time.perf_counter()
-    seen = first_seen(home, Mark(field=MarkedField.SYSTEM, value=NEW), old=old)
+    seen = first_seen(home, FieldValue(field=CallField.SYSTEM, value=NEW), old=old)
     taken = time.perf_counter() - began
     assert seen is not None and seen.before == before and seen.unread == 0, seen
     return taken

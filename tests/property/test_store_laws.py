@@ -14,7 +14,7 @@ from rewind.model.ids import MatchKey, blob_id
 from rewind.model.session import split_step
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.catalog.database import Catalog, SessionQuery, listed
+from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.files import GrowingFile
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import seal, unseal
@@ -24,13 +24,13 @@ from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.frames import (
     BadFrame,
-    Conversations,
-    Expander,
+    FrameHeader,
     FrameRole,
-    Header,
+    FrameTable,
     PackFrame,
+    RecentRecipes,
     Recipe,
-    Table,
+    RecipeReader,
     common_run,
     decode_header,
 )
@@ -88,16 +88,16 @@ NAMES = st.lists(st.integers(0, 12).map(lambda n: bytes([n]) * 32), max_size=30)
 
 @given(st.lists(NAMES, min_size=1, max_size=12))
 def test_a_recipe_leads_back_to_its_names(lists: list[list[bytes]]) -> None:
-    conversations = Conversations()
+    conversations = RecentRecipes()
     frames: dict[int, PackFrame] = {}
     for offset, names in enumerate(lists):
-        recipe: Recipe = conversations.lean(b"", names)
+        recipe: Recipe = conversations.recipe_for(b"", names)
         conversations.remember(offset, names)
         frames[offset] = PackFrame(
-            offset, Header(FrameRole.REQUEST, 1, True, 0, 0, 0, 0, 0), Table((), (), recipe)
+            offset, FrameHeader(FrameRole.REQUEST, 1, True, 0, 0, 0, 0, 0), FrameTable((), (), recipe)
         )
     for order in (range(len(lists)), reversed(range(len(lists)))):
-        expander = Expander(frames)
+        expander = RecipeReader(frames)
         for offset in order:
             assert expander.names(frames[offset]) == lists[offset]
 
@@ -239,4 +239,4 @@ def test_the_catalog_lists_what_the_journals_say(
                 file.write(torn)
         library, prices = Library(home), PerToken(0.5)
         expected = [(session, library.totals(session, prices)) for session in library.sessions()]
-        assert listed(Catalog(home, prices=prices), home, SessionQuery(), 0).rows == expected
+        assert find_sessions(Catalog(home, prices=prices), home, SessionQuery(), 0).rows == expected

@@ -24,15 +24,15 @@ from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored
 from rewind.runs.rerun import command_hint
 from rewind.safe import safe
-from rewind.store.journal.first_seen import FirstSeen, Mark, MarkedField, first_seen
+from rewind.store.journal.first_seen import CallField, FieldValue, FirstSeen, first_seen
 from rewind.store.library import Library
 
 _LASTING = {
-    CauseKind.MODEL: (MarkedField.MODEL, Aspect.MODEL),
-    CauseKind.SNAPSHOT: (MarkedField.SNAPSHOT, Aspect.SNAPSHOT),
-    CauseKind.SYSTEM: (MarkedField.SYSTEM, Aspect.SYSTEM),
-    CauseKind.TOOLS: (MarkedField.TOOLS, Aspect.TOOLS),
-    CauseKind.PARAMETERS: (MarkedField.SETTINGS, Aspect.PARAMETERS),
+    CauseKind.MODEL: (CallField.MODEL, Aspect.MODEL),
+    CauseKind.SNAPSHOT: (CallField.SNAPSHOT, Aspect.SNAPSHOT),
+    CauseKind.SYSTEM: (CallField.SYSTEM, Aspect.SYSTEM),
+    CauseKind.TOOLS: (CallField.TOOLS, Aspect.TOOLS),
+    CauseKind.PARAMETERS: (CallField.SETTINGS, Aspect.PARAMETERS),
 }
 """What stays once it is changed, so that its first use can be looked for."""
 _SHARED_BY_AGENTS = frozenset({CauseKind.MODEL, CauseKind.PARAMETERS})
@@ -173,7 +173,9 @@ def _first_seen(
     agents = {program_of(side.session.start.command) for side in (good, bad)}
     return first_seen(
         home,
-        Mark(field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
+        FieldValue(
+            field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None
+        ),
         old=before.lasting_value(aspect),
         until=bad.session,
         among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,

@@ -9,7 +9,7 @@ from rewind.providers.summary import TextKind
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.library import Library
 from rewind.store.search.fill import LONGEST
-from rewind.store.search.index import IndexState, Query, SearchHit, SearchIndex
+from rewind.store.search.index import IndexState, SearchHit, SearchIndex, SearchQuery
 
 TEXT_KINDS = {
     "system": (TextKind.SYSTEM,),
@@ -61,7 +61,7 @@ def search(
         raise UsageError(
             "There is nothing to search for: TEXT is empty.", hint='rewind search "refund policy"'
         )
-    query = Query(
+    query = SearchQuery(
         texts=tuple(texts),
         case=case,
         kinds=tuple(kind for name in kinds for kind in TEXT_KINDS[name]),

@@ -12,7 +12,7 @@ from rewind.model.session import Session
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, listed
+from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, find_sessions
 from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
 
@@ -168,7 +168,7 @@ def _from_catalog(
     library: Library, home: Path, prices: Prices, wanted: SessionQuery, limit: int, on_progress: OnProgress
 ) -> SessionPage:
     try:
-        return listed(open_catalog(home, prices, on_progress), home, wanted, limit)
+        return find_sessions(open_catalog(home, prices, on_progress), home, wanted, limit)
     except EnvironmentProblem:
         # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
         if not wanted.everything:

@@ -1,4 +1,4 @@
-"""A DuckDB file that is made from the sessions and can be thrown away: opened, locked, doubted and built again.
+"""A DuckDB file that is made from the sessions, and built again when it is missing or damaged.
 
 DuckDB lets in either one writer or some readers, so every use holds a lock and is short. At any doubt (another
 version, a checksum error) the file is deleted and filled anew.
@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 
 class DerivedDatabase:
-    """One such file, with the tables it must have."""
+    """A DuckDB file with the tables it must have."""
 
     def __init__(self, home: Path, name: str, *, version: int, tables: Mapping[str, Columns]) -> None:
         self._home = home
@@ -107,7 +107,7 @@ class DerivedDatabase:
 
 
 def as_sql_path(path: Path) -> str:
-    """A file's name inside a query. The readers take patterns; a bracket makes every sign stand for itself."""
+    """A path inside a query. DuckDB takes patterns there; brackets make each sign stand for itself."""
     return re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''")
 
 
@@ -125,7 +125,7 @@ def columns(**by_type: str) -> dict[str, str]:
 def json_rows(path: Path, columns: Columns, *, lenient: bool = False) -> str:
     """A table in a query, read from lines of JSON.
 
-    A lenient one takes a value that does not fit its column for nothing, and what is no JSON for a row of nothing.
+    If lenient, a value that does not fit its column is NULL, and so are all columns of a line that is not JSON.
     """
     listed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     ignored = "ignore_errors = true, " if lenient else ""

@@ -80,7 +80,7 @@ class GrowingFile:
         """Half a write is at the end and could not be taken back: nothing may follow it."""
 
     def append(self, data: bytes) -> None:
-        """Raises OSError, after taking back what did get written."""
+        """Append all of it, or raise OSError and append nothing."""
         if self.torn:
             raise OSError(errno.EIO, "The end of the file is torn")
         rest = memoryview(data)
@@ -104,7 +104,7 @@ class GrowingFile:
         return read_at(self._fd, size, offset)
 
     def lock(self) -> None:
-        """Held until the file is closed or its process dies. Where locks are not to be had, do without."""
+        """Lock the file until it is closed or the process dies. A file system without locks does without."""
         with contextlib.suppress(OSError):  # the effect is visible: readers say "interrupted", not "running"
             fcntl.flock(self._fd, fcntl.LOCK_EX)
 
@@ -115,7 +115,7 @@ class GrowingFile:
 
 
 def is_locked(fd: int) -> bool:
-    """Whether a writer lives behind this file."""
+    """True if a living process writes this file."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -127,7 +127,7 @@ def is_locked(fd: int) -> bool:
 
 
 def check_home(home: Path) -> bool:
-    """Whether there is a store. Raises for one that cannot be used, in one sentence; changes nothing."""
+    """True if there is a store. Raises if it cannot be used; changes nothing."""
     try:
         found = home.stat()
     except FileNotFoundError:

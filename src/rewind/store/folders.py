@@ -15,7 +15,7 @@ _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
 
 
 def folder_name(start: SessionStart) -> str:
-    """Sorts by time. Raises UsageError for what is no id or no time."""
+    """The name of its folder, which sorts by time. Raises UsageError if the id or the time is not valid."""
     if not _ID.fullmatch(start.id):
         raise UsageError(f"{start.id[:80]!r} is not a session id: eight hexadecimal digits.")
     try:
@@ -25,13 +25,13 @@ def folder_name(start: SessionStart) -> str:
 
 
 def folder_time(ts: float) -> str:
-    """How the name of a session that begins then begins. Raises ValueError, OverflowError or OSError."""
+    """The first part of a folder's name: the time. Raises ValueError, OverflowError or OSError."""
     moment = datetime.fromtimestamp(ts, UTC)
     return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def start_from_name(name: str) -> SessionStart:
-    """What the name of the folder still tells when the first line of the journal is damaged."""
+    """What the folder's name says of a session whose first line is damaged."""
     found = FOLDER.fullmatch(name)
     assert found is not None, "only folders with a session's name are looked at"
     try:
@@ -55,7 +55,7 @@ def session_folders(home: Path) -> list[str]:
 
 
 def journal_size(home: Path, folder: str) -> int | None:
-    """``None`` when it is gone meanwhile: it is not a session any more."""
+    """``None`` if the journal is gone: then this is not a session any more."""
     try:
         return os.lstat(f"{home}/sessions/{folder}/journal.jsonl").st_size
     except OSError:

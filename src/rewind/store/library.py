@@ -38,7 +38,7 @@ class Library:
         return list(islice(self.newest(), limit))
 
     def newest(self) -> Iterator[Session]:
-        """The same, each read when it is asked for."""
+        """All sessions, newest first, each read when it is asked for."""
         return self._newest(self._folders())
 
     def find(self, ref: str) -> Session:
@@ -69,7 +69,7 @@ class Library:
         return FolderReader(self._folder(session))
 
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
-        """Counted, with what it cost; or, where no prices are given and the session ended, from its last line."""
+        """Its totals: from its last line if it ended and no prices are given, else counted, with the cost."""
         if session.file is not None:
             return totals_of(open_session_file(session.file).recording, pricing)
         folder = self._folder(session)

@@ -15,12 +15,12 @@ from rewind.store.journal.writer import Stream
 
 
 def names_session_file(ref: str) -> bool:
-    """Whether a reference reads like the path of a cassette or a trace."""
+    """True if a reference looks like the path of a cassette or a trace."""
     return kind_by_ending(ref) in (FileKind.CASSETTE, FileKind.TRACE)
 
 
 def is_session_file(ref: str) -> bool:
-    """Whether a reference is the path of a cassette or a trace that is there."""
+    """True if a reference is the path of a cassette or a trace that exists."""
     return names_session_file(ref) and Path(ref).is_file()
 
 

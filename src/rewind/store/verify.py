@@ -1,4 +1,4 @@
-"""Looks at every byte of a session and names what is not what was written."""
+"""Reads every byte of a session and names what is damaged."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
 from rewind.store.journal.reader import FolderReader, load_journal
 from rewind.store.journal.records import Journal
-from rewind.store.pack.bodies import Index, PackReader
+from rewind.store.pack.bodies import PackIndex, PackReader
 from rewind.store.pack.frames import FrameRole
 
 
@@ -23,7 +23,7 @@ class Damage:
 
 
 def verify_session(folder: Path) -> tuple[Damage, ...]:
-    """Empty when all is well. A killed recorder's unfinished last write is no damage."""
+    """What is damaged in a session. The unfinished last write of a killed recorder is not damage."""
     journal, session = load_journal(folder)
     damage = [
         Damage(session=session.id, where=where, what=what)
@@ -81,7 +81,7 @@ def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
             yield stream, blob, None
 
 
-def _unnamed(index: Index, journal: Journal) -> Iterator[tuple[str, str]]:
+def _unnamed(index: PackIndex, journal: Journal) -> Iterator[tuple[str, str]]:
     """Bytes are written before the line that names them, so a kill may leave one body unnamed, the last; not more."""
     owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
     named = {FrameRole.REQUEST: journal.requests.keys(), FrameRole.RESPONSE: journal.answers.keys()}

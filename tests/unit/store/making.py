@@ -166,4 +166,4 @@ def record(home: Path, exchanges: list[tuple[bytes, bytes]], *, end: bool = True
 
 def sql(catalog: Catalog, query: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
     """What the catalog answers; nothing where there is no store."""
-    return catalog.asked(lambda db: db.execute(query, list(params)).fetchall(), nothing=[])
+    return catalog.ask(lambda db: db.execute(query, list(params)).fetchall(), nothing=[])

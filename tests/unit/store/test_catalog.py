@@ -33,7 +33,7 @@ print(state.sessions, state.steps)
 def test_an_absent_store_has_an_empty_catalog(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "nowhere")
     assert catalog.catch_up().sessions == 0
-    assert catalog.asked(lambda db: "something", nothing="nothing") == "nothing"
+    assert catalog.ask(lambda db: "something", nothing="nothing") == "nothing"
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -11,7 +11,7 @@ from rewind.model.ids import MatchKey
 from rewind.model.outcome import Outcome
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
-from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, listed
+from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, find_sessions
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from unit.store.making import PerToken, record, request, response, start
@@ -21,7 +21,7 @@ PRICES = PerToken(0.5)
 
 
 def ids(home: Path, limit: int = 0, **wanted: object) -> list[str]:
-    found = listed(Catalog(home, prices=PRICES), home, SessionQuery(**wanted), limit)  # type: ignore[arg-type]
+    found = find_sessions(Catalog(home, prices=PRICES), home, SessionQuery(**wanted), limit)  # type: ignore[arg-type]
     return [session.id for session, _ in found.rows]
 
 
@@ -87,9 +87,12 @@ def test_folders_that_something_else_has_chosen(home: Path) -> None:
 
 def test_a_limit_says_whether_there_are_more(home: Path) -> None:
     catalog = Catalog(home)
-    assert [session.id[-1] for session, _ in listed(catalog, home, SessionQuery(), 2).rows] == ["5", "4"]
-    assert listed(catalog, home, SessionQuery(), 2).more
-    assert not listed(catalog, home, SessionQuery(), 5).more
+    assert [session.id[-1] for session, _ in find_sessions(catalog, home, SessionQuery(), 2).rows] == [
+        "5",
+        "4",
+    ]
+    assert find_sessions(catalog, home, SessionQuery(), 2).more
+    assert not find_sessions(catalog, home, SessionQuery(), 5).more
 
 
 def test_a_session_that_runs_is_known_to_run(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_a_session_that_runs_is_known_to_run(tmp_path: Path) -> None:
     writer.request(request(1), b"")
     running = frozenset({Outcome.RUNNING})
     assert ids(tmp_path, outcomes=running) == ["7f3a2b9c"]
-    (row,) = listed(Catalog(tmp_path), tmp_path, SessionQuery(), 0).rows
+    (row,) = find_sessions(Catalog(tmp_path), tmp_path, SessionQuery(), 0).rows
     assert row[1].cut == 0
     writer.close()
     assert ids(tmp_path, outcomes=running) == []
@@ -109,11 +112,13 @@ def test_a_list_from_the_catalog_is_the_list_from_the_journals(home: Path) -> No
     library = Library(home)
     expected = [(session, library.totals(session, PRICES)) for session in library.sessions()]
     assert len(expected) == 6
-    assert listed(Catalog(home, prices=PRICES), home, SessionQuery(), 0).rows == expected
+    assert find_sessions(Catalog(home, prices=PRICES), home, SessionQuery(), 0).rows == expected
 
 
 def test_no_store_is_an_empty_list(tmp_path: Path) -> None:
-    assert listed(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", SessionQuery(), 0) == SessionPage([])
+    assert find_sessions(
+        Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", SessionQuery(), 0
+    ) == SessionPage([])
 
 
 def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
@@ -123,7 +128,7 @@ def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
     writer.response(1, response(tape=1), b"")
     writer.response(2, response(ending=Ending.CLIENT_CLOSED, head=None, reading=Reading()), b"")
     writer.close()
-    ((session, totals),) = listed(Catalog(tmp_path, prices=PRICES), tmp_path, SessionQuery(), 0).rows
+    ((session, totals),) = find_sessions(Catalog(tmp_path, prices=PRICES), tmp_path, SessionQuery(), 0).rows
     assert totals == Library(tmp_path).totals(session, PRICES)
     assert (totals.cost, totals.unpriced) == (None, 2)
 
@@ -148,6 +153,6 @@ def test_every_kind_of_step_counts_as_in_the_journals(tmp_path: Path) -> None:
             writer.response(index, response(ending=ending, head=head, reading=reading, tape=tape), b"")
     writer.close()
     prices, library = PerToken(models=("none",)), Library(tmp_path)
-    ((session, totals),) = listed(Catalog(tmp_path, prices=prices), tmp_path, SessionQuery(), 0).rows
+    ((session, totals),) = find_sessions(Catalog(tmp_path, prices=prices), tmp_path, SessionQuery(), 0).rows
     assert totals == library.totals(session, prices)
     assert totals.unpriced and totals.cut and totals.errors and totals.replayed

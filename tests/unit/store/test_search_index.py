@@ -14,7 +14,7 @@ from rewind.store.journal.writer import SessionWriter
 from rewind.store.search import fill as search_filling
 from rewind.store.search import index as search_index
 from rewind.store.search.fill import LONGEST
-from rewind.store.search.index import IndexState, Query, SearchHit, SearchIndex
+from rewind.store.search.index import IndexState, SearchHit, SearchIndex, SearchQuery
 from unit.store.making import request, start
 
 JSON = ResponseHead(status=200, reason="OK", headers=(("content-type", "application/json"),))
@@ -47,12 +47,12 @@ def session(home: Path, *exchanges: tuple[bytes, bytes], end: bool = True, **cha
 
 
 def found(home: Path, *texts: str, **more: Any) -> list[tuple[str, int, str]]:
-    hits = SearchIndex(home).search(Query(texts=texts, **more)).hits
+    hits = SearchIndex(home).search(SearchQuery(texts=texts, **more)).hits
     return [(hit.session, hit.step, hit.kind) for hit in hits]
 
 
 def snippet(home: Path, *texts: str, **more: Any) -> SearchHit:
-    (hit,) = SearchIndex(home).search(Query(texts=texts, **more)).hits
+    (hit,) = SearchIndex(home).search(SearchQuery(texts=texts, **more)).hits
     return hit
 
 
@@ -62,7 +62,7 @@ def marked(hit: SearchHit) -> list[str]:
 
 def test_an_absent_store_has_nothing_to_find(tmp_path: Path):
     index = SearchIndex(tmp_path / "nowhere")
-    assert index.search(Query(texts=("x",))).hits == ()
+    assert index.search(SearchQuery(texts=("x",))).hits == ()
     assert index.sessions_with("x") == set()
     assert index.catch_up() == IndexState()
     assert not (tmp_path / "nowhere").exists()
@@ -144,9 +144,9 @@ def test_windows_change_nothing_but_the_time_it_takes(
     monkeypatch.setattr(search_index, "_FIRST_WINDOW", window)
     monkeypatch.setattr(search_index, "_GROWTH", 1)
     assert [name[-1] for name, _, _ in found(tmp_path, "word")] == ["5", "3", "1"]
-    some = SearchIndex(tmp_path).search(Query(texts=("word",), limit=2))
+    some = SearchIndex(tmp_path).search(SearchQuery(texts=("word",), limit=2))
     assert ([hit.session[-1] for hit in some.hits], some.more) == (["5", "3"], True)
-    assert not SearchIndex(tmp_path).search(Query(texts=("word",), limit=3)).more
+    assert not SearchIndex(tmp_path).search(SearchQuery(texts=("word",), limit=3)).more
 
 
 def test_it_can_be_narrowed_to_speakers_sessions_and_times(tmp_path: Path):
@@ -176,7 +176,7 @@ def test_sessions_with_a_text_are_those_a_search_finds(tmp_path: Path):
 def test_a_snippet_shows_the_words_around_and_where_they_are(tmp_path: Path):
     long = "ä😀 " * 500 + "the Needle and another needle" + " z" * 500
     session(tmp_path, (turns(long), saying("short needle")))
-    long_one, short_one = SearchIndex(tmp_path).search(Query(texts=("NEEDLE",))).hits
+    long_one, short_one = SearchIndex(tmp_path).search(SearchQuery(texts=("NEEDLE",))).hits
     assert marked(long_one) == ["Needle", "needle"]
     assert (long_one.from_start, long_one.to_end) == (False, False)
     assert len(long_one.snippet) < 700
@@ -270,7 +270,7 @@ def test_what_was_brought_in_before_an_interruption_stays(tmp_path: Path, monkey
 
 def test_an_interruption_inside_duckdb_is_one_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_: Any) -> int:
-        raise RuntimeError("Query interrupted")
+        raise RuntimeError("SearchQuery interrupted")
 
     session(tmp_path, (turns("word"), saying("ok")))
     monkeypatch.setattr(search_index, "fill", interrupted)

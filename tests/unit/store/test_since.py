@@ -12,7 +12,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage, Session, SessionStart
 from rewind.model.step import Reading, StepKind
 from rewind.model.surroundings import Surroundings
-from rewind.store.journal.first_seen import FirstSeen, Mark, MarkedField, first_seen
+from rewind.store.journal.first_seen import CallField, FieldValue, FirstSeen, first_seen
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from unit.store.making import request, response, start
@@ -20,7 +20,7 @@ from unit.store.making import request, response, start
 NINE = 1_794_733_200.0
 """The moment from which these sessions count their minutes."""
 OLD, NEW, OTHER = "0a" * 6, "0b" * 6, "0c" * 6
-SYSTEM = Mark(field=MarkedField.SYSTEM, value=NEW)
+SYSTEM = FieldValue(field=CallField.SYSTEM, value=NEW)
 
 
 class Shelf:
@@ -62,7 +62,7 @@ def shelf(tmp_path: Path) -> Shelf:
     return Shelf(tmp_path)
 
 
-def seen(shelf: Shelf, mark: Mark = SYSTEM, **more: Any) -> FirstSeen:
+def seen(shelf: Shelf, mark: FieldValue = SYSTEM, **more: Any) -> FirstSeen:
     found = first_seen(shelf.home, mark, **({"old": OLD} | more))
     assert found is not None
     return found
@@ -82,34 +82,34 @@ def test_the_first_session_with_the_new_value_and_the_last_with_the_old_are_name
     assert (found.before, found.after, found.unread) == (2, 0, 0)
 
 
-@pytest.mark.parametrize("part", [MarkedField.SYSTEM, MarkedField.TOOLS, MarkedField.SETTINGS])
-def test_every_part_is_looked_for_in_its_own_place(shelf: Shelf, part: MarkedField) -> None:
+@pytest.mark.parametrize("part", [CallField.SYSTEM, CallField.TOOLS, CallField.SETTINGS])
+def test_every_part_is_looked_for_in_its_own_place(shelf: Shelf, part: CallField) -> None:
     everywhere_else = {one.name: NEW for one in fields(Sketch) if one.name != part.value}
     shelf.add("00000001", 0, [{part.value: OLD, **everywhere_else}])
     first = shelf.add("00000002", 1, [everywhere_else, {part.value: NEW}])
-    found = seen(shelf, Mark(field=part, value=NEW))
+    found = seen(shelf, FieldValue(field=part, value=NEW))
     assert (found.session.id, found.step, found.before) == (first.id, 2, 1)
 
 
-@pytest.mark.parametrize("part", [MarkedField.SYSTEM, MarkedField.TOOLS, MarkedField.SETTINGS])
-def test_nothing_is_a_value_too(shelf: Shelf, part: MarkedField) -> None:
+@pytest.mark.parametrize("part", [CallField.SYSTEM, CallField.TOOLS, CallField.SETTINGS])
+def test_nothing_is_a_value_too(shelf: Shelf, part: CallField) -> None:
     some = {one.name: OTHER for one in fields(Sketch)}
     shelf.add("00000001", 0, [some])
     shelf.add("00000002", 1, [{**some, part.value: "-"}])
     shelf.add("00000003", 2, [{**some, part.value: NEW}])
-    appeared = seen(shelf, Mark(field=part, value=NEW), old="-")
+    appeared = seen(shelf, FieldValue(field=part, value=NEW), old="-")
     assert (appeared.session.id, appeared.before) == ("00000003", 1)
     assert appeared.last_without is not None and appeared.last_without.session.id == "00000002"
-    vanished = seen(shelf, Mark(field=part, value="-"), old=OTHER)
+    vanished = seen(shelf, FieldValue(field=part, value="-"), old=OTHER)
     assert (vanished.session.id, vanished.before) == ("00000002", 1)
 
 
 def test_a_model_is_looked_for_where_it_was_asked_and_a_snapshot_where_it_answered(shelf: Shelf) -> None:
     shelf.add("00000001", 0, [{"asked": "small", "answered": "large"}])
     shelf.add("00000002", 1, [{"asked": "large", "answered": "small"}])
-    asked = seen(shelf, Mark(field=MarkedField.MODEL, value="large"), old="small")
+    asked = seen(shelf, FieldValue(field=CallField.MODEL, value="large"), old="small")
     assert (asked.session.id, asked.before) == ("00000002", 1)
-    answered = seen(shelf, Mark(field=MarkedField.SNAPSHOT, value="small"), old="large")
+    answered = seen(shelf, FieldValue(field=CallField.SNAPSHOT, value="small"), old="large")
     assert (answered.session.id, answered.before) == ("00000002", 1)
 
 
@@ -121,9 +121,11 @@ def test_a_snapshot_behind_an_alias_is_not_one_that_was_asked_for_by_name(shelf:
         {"asked": "gpt", "answered": "gpt-2026-05"},
     ]
     shelf.add("00000003", 2, mixed)
-    found = seen(shelf, Mark(field=MarkedField.SNAPSHOT, value="gpt-2026-05", asked="gpt"), old="gpt-2025-11")
+    found = seen(
+        shelf, FieldValue(field=CallField.SNAPSHOT, value="gpt-2026-05", asked="gpt"), old="gpt-2025-11"
+    )
     assert (found.session.id, found.step, found.before) == ("00000003", 2, 1)
-    by_any_name = seen(shelf, Mark(field=MarkedField.SNAPSHOT, value="gpt-2026-05"), old="gpt-2025-11")
+    by_any_name = seen(shelf, FieldValue(field=CallField.SNAPSHOT, value="gpt-2026-05"), old="gpt-2025-11")
     assert (by_any_name.session.id, by_any_name.before) == ("00000001", 0)
 
 
@@ -131,7 +133,7 @@ def test_a_snapshot_behind_an_alias_is_not_one_that_was_asked_for_by_name(shelf:
 def test_models_with_unusual_names_are_found(shelf: Shelf, model: str) -> None:
     shelf.add("00000001", 0, [{"asked": "small"}])
     shelf.add("00000002", 1, [{"asked": model}])
-    assert seen(shelf, Mark(field=MarkedField.MODEL, value=model), old="small").session.id == "00000002"
+    assert seen(shelf, FieldValue(field=CallField.MODEL, value=model), old="small").session.id == "00000002"
 
 
 def test_a_long_session_that_came_to_the_value_later_is_not_the_first(shelf: Shelf) -> None:
@@ -179,7 +181,7 @@ def test_sessions_that_are_not_asked_about_do_not_count(shelf: Shelf) -> None:
     def same_name(one: SessionStart) -> bool:
         return one.name == "support"
 
-    found = seen(shelf, Mark(field=MarkedField.MODEL, value="large"), old="small", among=same_name)
+    found = seen(shelf, FieldValue(field=CallField.MODEL, value="large"), old="small", among=same_name)
     assert (found.session.id, found.before) == ("00000004", 1)
 
 
@@ -219,7 +221,7 @@ def test_a_value_that_only_a_text_holds_is_not_found(shelf: Shelf) -> None:
     writer.response(1, response(reading=Reading(model="small", text=text)), b"")
     writer.close()
     assert first_seen(shelf.home, SYSTEM, old=OLD) is None
-    assert first_seen(shelf.home, Mark(field=MarkedField.SNAPSHOT, value="large")) is None
+    assert first_seen(shelf.home, FieldValue(field=CallField.SNAPSHOT, value="large")) is None
 
 
 def test_nothing_after_the_bad_run_is_looked_at(shelf: Shelf) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from rewind.model.session import Status
 from rewind.model.surroundings import Surroundings
-from rewind.store.catalog.database import Catalog, SessionQuery, listed
+from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.search.index import Query, SearchIndex
+from rewind.store.search.index import SearchIndex, SearchQuery
 from rewind.store.verify import verify_session
 from unit.store.making import PerToken, request, response, sql, start
 
@@ -78,13 +78,13 @@ def test_whoever_counts_lists_searches_or_verifies_passes_over_it(tmp_path: Path
                 found,
                 library.totals(found),
                 library.totals(found, PerToken()),
-                listed(catalog, home, SessionQuery(), 0).rows,
+                find_sessions(catalog, home, SessionQuery(), 0).rows,
                 sql(catalog, "SELECT * FROM steps ORDER BY step"),
-                [(hit.step, hit.kind) for hit in index.search(Query(texts=("a question",))).hits],
+                [(hit.step, hit.kind) for hit in index.search(SearchQuery(texts=("a question",))).hits],
             )
         )
         assert found.status is (Status.ENDED if end else Status.INTERRUPTED)
-        assert index.search(Query(texts=("branch",))).hits == ()
+        assert index.search(SearchQuery(texts=("branch",))).hits == ()
     assert told[0] == told[1]
 
 

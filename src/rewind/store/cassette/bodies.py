@@ -1,4 +1,4 @@
-"""Bodies, both ways: each one in the most readable form that gives back every byte, told once and checked when read.
+"""Bodies, both ways: each one in the most readable form that gives back every byte, written once and checked when read.
 
 The forms are JSON, events of a stream, lines of JSON, text, and plain bytes in base64, which fits always. A form is
 only taken where it gives back every byte.
@@ -195,7 +195,7 @@ def _blocks_again(body: BodyForm) -> Iterator[str]:
 
 
 def form_fields(body: BodyForm) -> Fields:
-    """As it stands in a step, but for the root; what is usual is left out."""
+    """The fields of a body in its step, without the root; defaults are left out."""
     fields: Fields = {} if body.event is None else {"event": body.event}
     if body.newline != "\n":
         fields["newline"] = body.newline
@@ -205,7 +205,7 @@ def form_fields(body: BodyForm) -> Fields:
 
 
 def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
-    """Back from the fields of a step and of its small print. Raises BadCassette."""
+    """The form again, from the fields of a step and of its small print. Raises BadCassette."""
     form = next((name for name in FORMS if name in fields), None)
     if form is None:
         bad("A body has a form that this Rewind does not know.")
@@ -226,16 +226,16 @@ def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
 
 
 class BodyWriter:
-    """Bodies become fields; each is told once."""
+    """Turns bodies into fields. A body that occurs twice is written once."""
 
     def __init__(self, blob: Callable[[BlobId], bytes]) -> None:
         self.size = 0
-        """Of all bodies told so far."""
+        """Of all bodies written so far."""
         self._blob = blob
         self._names: dict[BlobId, str] = {}
 
     def body(self, name: str, blob: BlobId, coding: str | None) -> tuple[Fields, Fields]:
-        """What stands in the step, and what in the small print. Raises EnvironmentProblem for what is too large."""
+        """Its fields in the step, and those in the small print. Raises EnvironmentProblem if it is too large."""
         if blob == NO_BYTES:
             return {}, {}
         if (known := self._names.setdefault(blob, name)) != name:
@@ -272,7 +272,7 @@ def _check_size(name: str, size: int, total: int) -> None:
 
 
 def _unfolded(data: bytes, coding: str | None) -> bytes | None:
-    """What a compressed body reads; ``None`` where it is not compressed, or cannot be read as text."""
+    """A compressed body, unpacked; ``None`` if it is not compressed or not text."""
     if coding is None:
         return None
     from rewind.wire.encoding import UndecodableBody, decode  # lazily: it loads what unpacks
@@ -293,7 +293,7 @@ class CassetteBodies(Mapping[BlobId, bytes]):
         self._held = 0
 
     def add(self, blob: BlobId, data: bytes, form: BodyForm, text_size: int) -> bool:
-        """Whether it is held as bytes; not so where they are more than the text that shows them."""
+        """True if it is held as bytes: they are no larger than the text that shows them, or few so far."""
         as_bytes = form.form == "bytes" or self._held + len(data) <= _KEPT or len(data) <= text_size
         self._held += len(data) if as_bytes else 0
         self._bodies[blob] = data if as_bytes else (form, len(data))
@@ -311,7 +311,7 @@ class CassetteBodies(Mapping[BlobId, bytes]):
 
 
 class BodyReader:
-    """Fields become bodies, each one checked. Raises BadCassette."""
+    """Turns fields into bodies, and checks each one. Raises BadCassette."""
 
     def __init__(self, references: References, cassette: UnsealedCassette) -> None:
         self.bodies = CassetteBodies()
@@ -324,7 +324,7 @@ class BodyReader:
         self._text_left = 0
 
     def begin(self, length: int) -> None:
-        """The next bodies stand in a record of that length."""
+        """The next bodies are in a record of that length."""
         self._text_left = length
 
     def body(self, name: str, fields: Any, small: Fields, weight: int) -> tuple[BlobId, int]:
@@ -375,7 +375,7 @@ class BodyReader:
 
 
 def sizes_in(small: Any) -> int:
-    """How much a body comes to when it is written out, as far as its small print tells."""
+    """The size of a body when it is written out, as its small print says; 0 if it does not."""
     if type(small) is not dict:
         return 0
     sizes = (small.get("size"), small.get("unfolded"))

@@ -42,7 +42,7 @@ class OddJson(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonTextStyle:
-    """All that two writers of one value may do differently."""
+    """How a writer of JSON sets commas, spaces and escapes."""
 
     comma: str = ","
     colon: str = ":"
@@ -60,7 +60,7 @@ PLAIN = JsonTextStyle()
 
 
 def style_fields(style: JsonTextStyle) -> dict[str, Any]:
-    """What is not plain about it."""
+    """Its fields, without those that are plain."""
     return {
         name: value
         for name in JsonTextStyle.__slots__
@@ -69,7 +69,7 @@ def style_fields(style: JsonTextStyle) -> dict[str, Any]:
 
 
 def style_in(fields: Any) -> JsonTextStyle:
-    """Back from its fields. Raises BadCassette for a style that no writer has."""
+    """The style again, from its fields. Raises BadCassette for a style that no writer has."""
     if not isinstance(fields, dict):
         raise BadCassette("A style is not an object.")
     known = {name: value for name, value in fields.items() if name in JsonTextStyle.__slots__}
@@ -94,7 +94,7 @@ def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
 
 
 def written(value: Any, style: JsonTextStyle) -> str:
-    """The text of that value. Raises ValueError, TypeError or RecursionError for what has none."""
+    """The value as text. Raises ValueError, TypeError or RecursionError if it has none."""
     text = _encoder(style.comma, style.colon, style.indent, style.ascii).encode(value)
     for letter in style.escapes:
         text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
@@ -113,7 +113,7 @@ def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> js
 
 
 def size_written(root: Any, style: JsonTextStyle, limit: int) -> int:
-    """About how many bytes its text has: never twice as many. Found without making it; given up beyond the limit."""
+    """The size of its text, less than twice too large, without making the text. Stops counting beyond the limit."""
     size, waiting = len(style.before) + len(style.after), [(root, 1)]
     while waiting:
         if size > limit:
@@ -267,7 +267,7 @@ def line_begins(text: str) -> "array[int]":
 
 
 def visible(text: str) -> str:
-    """The text of JSON values, with nothing in it that shows itself otherwise than it is."""
+    """JSON text in which every character shows: the invisible ones are escaped."""
     if text.isascii() and "\x7f" not in text:
         return text
     try:

@@ -107,7 +107,7 @@ def surroundings_in(record: Fields) -> Surroundings:
 
 
 def end_record(end: SessionEnd) -> Fields:
-    """Without what the agent read and wrote, which is added as bodies."""
+    """The end, without what the agent read and wrote, which is added as bodies."""
     fields = _without_empty({"redactions": end.redactions, "remarks": end.remarks, "broken": end.broken})
     return {"exit_code": end.exit_code, **fields}
 
@@ -124,7 +124,7 @@ def end_in(fields: Fields, small: Fields, streams: dict[str, BlobId | None]) -> 
 
 
 def step_record(request: StepRequest) -> Fields:
-    """What was asked, but for the request itself."""
+    """A step, without its request."""
     rest = _without_empty({"model": request.model, "thread": request.thread, "note": request.note})
     return {"step": request.index, "kind": request.kind.value, "provider": request.provider, **rest}
 
@@ -177,14 +177,14 @@ def request_small_print(request: StepRequest) -> Fields:
 
 
 def answer_record(response: StepResponse) -> Fields:
-    """What was answered, but for the body."""
+    """An answer, without its body."""
     fields = response_fields(0, 0.0, response, None)
     shown = {name: fields.get(name) for name in _SHOWN_OF_ANSWER}
     return {name: value for name, value in shown.items() if value not in (None, "")}
 
 
 def answer_small_print(index: int, response: StepResponse) -> Fields:
-    """What is known of the answer besides; the times stand last."""
+    """The small print of an answer, without its times."""
     head, size = response.head, response.body_size
     fields: Fields = _without_empty({"said": response.reading.said})
     if head is not None:
@@ -276,7 +276,7 @@ def _address_of(url: str) -> dict[str, Any] | None:
 
 
 def headers_record(headers: Headers, size: int) -> Fields | list[list[str]]:
-    """An object where no name stands twice; the length of the body by a word, since it says nothing of its own."""
+    """An object if no name occurs twice. The length of the body becomes a mark, since it follows from the body."""
     pairs = [(name, _header_shown(name, value, size)) for name, value in headers]
     by_name = dict(pairs)
     return by_name if len(by_name) == len(pairs) else [list(pair) for pair in pairs]

@@ -78,7 +78,7 @@ class Layout:
         self._fresh: list[tuple[int, str]] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        """What the record holds may be referred to from the next record on."""
+        """Add a record. Later records may refer to what it holds."""
         self._write(self._note(record), "\n", None)
         self._out.append("\n")
         for number, address in self._fresh:
@@ -184,7 +184,7 @@ class Layout:
         self._out += (newline, "]")
 
     def _run(self, nodes: tuple[Node, ...], at: int) -> int:
-        """How far an earlier list has the same elements; 0 where referring to them is not worth it."""
+        """How many elements an earlier list shares from there on; 0 if a reference would not be shorter."""
         count = _common(nodes, at, self._elements.get(nodes[at]))
         size = 0
         for node in nodes[at : at + count] if count < WIDTH else ():
@@ -288,7 +288,7 @@ class References:
         self._room = 0
 
     def name(self, name: str, root: Any) -> None:
-        """From now on this can be referred to."""
+        """From now on records can refer to this value by name."""
         self._roots[name] = root
 
     def restored(self, value: Any, room: int) -> Any:

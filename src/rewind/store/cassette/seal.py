@@ -124,7 +124,7 @@ def _why(data: bytes) -> str | None:
 
 
 def packed(data: bytes) -> bytes:
-    """The same in one zstd frame that declares its size. Raises EnvironmentProblem where it shrinks beyond belief."""
+    """The cassette in one zstd frame that declares its size. Raises EnvironmentProblem if it shrinks beyond belief."""
     import zstandard  # lazily: most cassettes are plain text
 
     shape = zstandard.ZstdCompressionParameters.from_level(
@@ -175,7 +175,7 @@ def most_joined(size: int) -> int:
 
 
 def is_light(data: bytes) -> bool:
-    """Whether its values are little, whatever they are; then none of them need be weighed."""
+    """True if its values take little memory, whatever they are: then none of them is weighed."""
     return len(data) * _MOST_A_BYTE <= MOST_MEMORY
 
 
@@ -189,7 +189,7 @@ class MemoryBudget:
         self._joined_left = most_joined(size)
 
     def keep(self, weight: int) -> None:
-        """So much stays."""
+        """Values of that weight stay in memory."""
         self.check(weight)
         self.left -= weight
 
@@ -200,7 +200,7 @@ class MemoryBudget:
             bad("The texts that its references make up are too large in all.")
 
     def check(self, weight: int) -> None:
-        """So much is needed for a moment."""
+        """Values of that weight are needed for a moment."""
         if weight > self.left:
             bad(f"Its values would take more than {MOST_MEMORY // 1024 // 1024} MiB of memory.")
 
@@ -223,7 +223,7 @@ class RawRecord:
         return self.data.find(b'"@', self.start, self.end) >= 0
 
     def first(self, memory: MemoryBudget) -> tuple[str, Any]:
-        """Its first member, which says what it is. One that does not say it plainly is read for that."""
+        """Its first member, which says what kind of record it is. Parsed only if it is written in an unusual way."""
         found = _FIRST.match(self.data, self.start, self.end)
         if found is None:
             fields, _ = self.fields(memory)
@@ -234,7 +234,7 @@ class RawRecord:
         return counted.decode(), "session" if key == b'"session"' else int(key)
 
     def fields(self, memory: MemoryBudget) -> tuple[Fields, int]:
-        """What it holds, and what that takes. Raises BadCassette."""
+        """What it holds, and the memory that takes. Raises BadCassette."""
         try:
             if memory.light:
                 return _parsed(self.data[self.start : self.end].decode()), 0

@@ -58,7 +58,7 @@ class Catalog:
         self._fill: Callable[[Any], None] = lambda db: fill(db, home, prices, on_progress)
 
     def catch_up(self) -> CatalogState:
-        """Bring in what the journals have that the catalog has not."""
+        """Bring in what is new in the journals."""
 
         def state(db: Any, _filled: None, rebuilt: bool) -> CatalogState:
             counted = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM steps)"
@@ -68,8 +68,8 @@ class Catalog:
         nothing = CatalogState(sessions=0, steps=0, rebuilt=False)
         return self._file.ask(self._fill, state, nothing=nothing)
 
-    def asked(self, question: Callable[[Any], _Result], *, nothing: _Result) -> _Result:
-        """Catch up and ask, in one breath; ``nothing`` where there is no store."""
+    def ask(self, question: Callable[[Any], _Result], *, nothing: _Result) -> _Result:
+        """Catch up, then ask; ``nothing`` if there is no store."""
         return self._file.ask(self._fill, lambda db, _filled, _empty: question(db), nothing=nothing)
 
 
@@ -92,7 +92,7 @@ class SessionQuery:
 
     @property
     def everything(self) -> bool:
-        """But for probes perhaps."""
+        """True if it leaves out nothing but probes."""
         return replace(self, probes=True) == SessionQuery()
 
 
@@ -119,12 +119,14 @@ _OUTCOMES = {
 }
 
 
-def listed(catalog: Catalog, home: Path, wanted: SessionQuery, limit: int) -> SessionPage:
-    """At most that many; 0 for all."""
-    return catalog.asked(lambda db: _listed(db, home / "sessions", wanted, limit), nothing=SessionPage([]))
+def find_sessions(catalog: Catalog, home: Path, wanted: SessionQuery, limit: int) -> SessionPage:
+    """The sessions that the query matches, newest first: at most ``limit``, or all for 0."""
+    return catalog.ask(
+        lambda db: _found_sessions(db, home / "sessions", wanted, limit), nothing=SessionPage([])
+    )
 
 
-def _listed(db: Any, sessions: Path, wanted: SessionQuery, limit: int) -> SessionPage:
+def _found_sessions(db: Any, sessions: Path, wanted: SessionQuery, limit: int) -> SessionPage:
     chosen: list[tuple[int, Session | None]] = []
     probes = 0
     for nr, session, is_probe in _chosen(db, sessions, wanted):
@@ -268,9 +270,9 @@ _COUNTED = f"""
 def report(
     catalog: Catalog, *, by: By, first: date | None, last: date, served_again: Iterable[ServedAgain] = ()
 ) -> Report:
-    """Of the steps from the first day on, or of all; days are those of UTC."""
+    """What the steps come to from the first day on, or all of them; days are those of UTC."""
     nothing = Report(by=by, first=first, last=last)
-    return catalog.asked(lambda db: _report(db, by, first, last, served_again), nothing=nothing)
+    return catalog.ask(lambda db: _report(db, by, first, last, served_again), nothing=nothing)
 
 
 def _report(db: Any, by: By, first: date | None, last: date, served_again: Iterable[ServedAgain]) -> Report:

@@ -1,4 +1,4 @@
-"""Brings into the catalog what the journals have that it has not.
+"""Brings into the catalog what is new in the journals.
 
 New sessions come through temporary files that DuckDB reads in one go; thousands of small files would take it
 minutes. It reads one batch while Python prices the batch before and copies the next. A session that has grown is
@@ -21,7 +21,7 @@ from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Row, as_sql_path, json_rows
 from rewind.store.files import Progress, make_private_folder, open_private
 from rewind.store.folders import journal_size, session_folders
-from rewind.store.journal.records import whole_counts
+from rewind.store.journal.records import as_counts
 
 _BATCH = 32 * 1024 * 1024
 """Bytes of journals that are brought in at once."""
@@ -44,7 +44,7 @@ _PRICEABLE = """
 
 
 class FingerprintedPricing(Pricing, Protocol):
-    """Prices that can be told from others: :class:`rewind.pricing.prices.Prices`."""
+    """Prices that differ from others by their fingerprint: :class:`rewind.pricing.prices.Prices`."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -276,7 +276,7 @@ def _cost_lines(prices: Pricing, groups: Iterable[Row]) -> Iterator[bytes]:
 def _counts(text: str) -> dict[str, int]:
     """The rarer kinds of tokens, from their JSON."""
     try:
-        return whole_counts(json.loads(text))
+        return as_counts(json.loads(text))
     except (ValueError, RecursionError):
         return {}
 

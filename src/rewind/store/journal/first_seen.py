@@ -3,7 +3,7 @@
 Journals are searched as bytes, oldest first; a line is read and its checksum looked at only where the value stands.
 What Rewind itself did (replays, forks) is no evidence of when something changed in the world, and is left out.
 
-    first_seen(home, Mark(field=MarkedField.SYSTEM, value=bad.system), old=good.system, until=bad_session)
+    first_seen(home, FieldValue(field=CallField.SYSTEM, value=bad.system), old=good.system, until=bad_session)
 """
 
 import json
@@ -33,8 +33,8 @@ _REQUEST = (b'{"kind":"request"',)
 _ANSWER = (b'{"kind":"step"', b'{"kind":"cut"')
 
 
-class MarkedField(StrEnum):
-    """What of a call has the value."""
+class CallField(StrEnum):
+    """The field of a call that has the value."""
 
     SYSTEM = "system"
     TOOLS = "tools"
@@ -46,10 +46,10 @@ class MarkedField(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A value that can be looked for."""
+class FieldValue:
+    """A value to search for."""
 
-    field: MarkedField
+    field: CallField
     value: str
     """Of system, tools and settings the digest in the call's sketch (``-`` for none), of models the name."""
     asked: str | None = None
@@ -90,7 +90,7 @@ class _Hit(NamedTuple):
 
 def first_seen(
     home: Path,
-    new: Mark,
+    new: FieldValue,
     *,
     old: str | None = None,
     until: Session | None = None,
@@ -142,14 +142,14 @@ def first_seen(
 class _Search:
     """Finds the lines that have a mark."""
 
-    def __init__(self, mark: Mark) -> None:
+    def __init__(self, mark: FieldValue) -> None:
         self._mark = mark
-        self._kinds = _ANSWER if mark.field is MarkedField.SNAPSHOT else _REQUEST
-        self._sketched = mark.field not in (MarkedField.MODEL, MarkedField.SNAPSHOT)
+        self._kinds = _ANSWER if mark.field is CallField.SNAPSHOT else _REQUEST
+        self._sketched = mark.field not in (CallField.MODEL, CallField.SNAPSHOT)
         self._needle = _needle(mark)
 
     def first(self, data: bytes, folder: str) -> tuple[_Hit | None, bool]:
-        """The first call that has it; and if none has, whether one may have had it all the same."""
+        """The first call that has it; if none has, whether a damaged or old line may have had it."""
         damaged = False
         for hit in self._hits(data, folder):
             if hit is not None:
@@ -194,21 +194,21 @@ class _Search:
         return _Hit(folder, step, ts) if has else None
 
 
-def _needle(mark: Mark) -> bytes | re.Pattern[bytes]:
+def _needle(mark: FieldValue) -> bytes | re.Pattern[bytes]:
     """What a line with the mark has, and few others have. Plain bytes are found four times as fast."""
-    if mark.field in (MarkedField.MODEL, MarkedField.SNAPSHOT):
+    if mark.field in (CallField.MODEL, CallField.SNAPSHOT):
         # Text is written as it is, except in a line with half a surrogate pair.
         forms = {
             json.dumps(mark.value, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)
         }
         either = sorted(b'"model":' + form for form in forms)
         return either[0] if len(either) == 1 else re.compile(b"|".join(map(re.escape, either)))
-    if mark.field is MarkedField.SYSTEM:
+    if mark.field is CallField.SYSTEM:
         return _SKETCHED + b"%b:" % mark.value.encode()
     if mark.value != NOTHING:
         return b":%b:" % mark.value.encode()
     return re.compile(
-        re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.field is MarkedField.TOOLS else 2)
+        re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.field is CallField.TOOLS else 2)
     )
 
 

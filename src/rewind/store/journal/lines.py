@@ -26,7 +26,7 @@ class BadLine(ValueError):
 
 
 def stamped(fields: Fields, *, run: str, number: int) -> Fields:
-    """The fields as they stand in a line: what it is, when, whose, and the how-manyth line it is."""
+    """The fields of a line: first its kind, its time, its session and its number."""
     return {"kind": fields["kind"], "ts": fields["ts"], "run": run, "n": number, **fields}
 
 
@@ -69,12 +69,12 @@ def welded(line: bytes) -> list[Fields]:
 
 
 def is_torn(tail: bytes) -> bool:
-    """Whether this can be a killed recorder's last, unfinished write: the start of a line and nothing else."""
+    """True if this can be the unfinished last write of a killed recorder: the start of a line and nothing else."""
     return _LINE_START.startswith(tail[: len(_LINE_START)]) and b"\0" not in tail
 
 
 def is_sound(line: bytes) -> bool:
-    """Whether its checksum fits; says nothing of what stands in it."""
+    """True if its checksum fits; the content is not looked at."""
     return line[-_SEAL_SIZE:] == b',"~":"%08x"}' % zlib.crc32(line[:-_SEAL_SIZE])
 
 
@@ -100,8 +100,8 @@ def trimmed(lines: Iterable[bytes], mark: bytes = b"") -> list[bytes] | None:
     return kept
 
 
-def few_fields(data: bytes) -> list[Fields]:
-    """Of each sound line what counting needs; damaged lines are left out."""
+def fields_for_counting(data: bytes) -> list[Fields]:
+    """The fields of each sound line that counting needs; damaged lines are left out."""
     *lines, _torn = data.split(b"\n")
     kept = trimmed(lines)
     if kept is None:

@@ -63,7 +63,7 @@ class PartFile:
         self._broken(f"an answer could not be kept while it came: {reason(error)}")
 
     def discard(self) -> None:
-        """A secret turned up that cannot be taken out piece by piece: what has come must not stay on disk."""
+        """Delete it: a secret turned up that cannot be removed piece by piece, so nothing of it may stay on disk."""
         self.close()
         if self.path.name:
             self.path.unlink(missing_ok=True)
@@ -78,7 +78,7 @@ class PartFile:
 
 @dataclass(frozen=True, slots=True)
 class PartContents:
-    """What had come of an answer."""
+    """What had arrived of an answer."""
 
     head: ResponseHead
     body: bytes
@@ -87,7 +87,7 @@ class PartContents:
 
 
 def read_part(path: Path) -> PartContents | None:
-    """``None`` where not even the head is whole. Raises OSError."""
+    """``None`` if not even the head is whole. Raises OSError."""
     return decode_part(read_file(path))
 
 

@@ -14,7 +14,7 @@ from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
 from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason
 from rewind.store.folders import start_from_name
-from rewind.store.journal.lines import BadLine, Fields, few_fields, unseal
+from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import PartContents, read_part
 from rewind.store.journal.records import (
     AnswerLine,
@@ -125,13 +125,13 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
 
 
 def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None) -> Totals:
-    """Counted line by line, with no more of each than counting needs. Raises SessionNotFound."""
+    """Count the lines of a journal, reading no more of each than counting needs. Raises SessionNotFound."""
     try:
         data = read_file(folder / "journal.jsonl")
     except OSError as error:
         raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
     counter = TotalsCounter(pricing)
-    for fields in few_fields(data):
+    for fields in fields_for_counting(data):
         counter.line(fields)
     return counter.totals(running=running)
 

@@ -51,7 +51,7 @@ def session_start(fields: Fields) -> SessionStart:
 
 
 def lineage_in(fields: Any) -> Lineage | None:
-    """Where a fork comes from; ``None`` for what tells no session and step."""
+    """Where a fork comes from; ``None`` if the fields do not name a session and a step."""
     if not isinstance(fields, dict) or not isinstance(fields.get("session"), str):
         return None
     step, sample = fields.get("step"), fields.get("sample")
@@ -119,7 +119,7 @@ def step_request(fields: Fields) -> StepRequest:
 
 
 def response_fields(index: int, ts: float, response: StepResponse, times: BlobId | None) -> Fields:
-    """``times`` names the blob with the arrival times where they are too many for a line."""
+    """``times`` names the blob with the arrival times if they are too many for a line."""
     reading, head = response.reading, response.head
     complete = response.ending is Ending.COMPLETE
     optional = {
@@ -161,23 +161,23 @@ def _usage_fields(usage: Usage) -> Fields:
 def usage_in(fields: Fields) -> Usage:
     """The tokens that a ``step`` line tells, each a count or left out."""
     return Usage(
-        input=whole(fields.get("tokens_in")),
-        output=whole(fields.get("tokens_out")),
-        **{name: whole(fields.get(name)) for name in USAGE_KINDS},
-        more=whole_counts(fields.get("usage")),
+        input=as_count(fields.get("tokens_in")),
+        output=as_count(fields.get("tokens_out")),
+        **{name: as_count(fields.get(name)) for name in USAGE_KINDS},
+        more=as_counts(fields.get("usage")),
         tier=tier if isinstance(tier := fields.get("tier"), str) else "",
     )
 
 
-def whole(value: Any) -> int | None:
-    """The value if it is a count that a table can show."""
+def as_count(value: Any) -> int | None:
+    """The value if it is an integer of 64 bits."""
     return value if type(value) is int and -_WHOLE <= value < _WHOLE else None
 
 
-def whole_counts(value: Any) -> dict[str, int]:
-    """Counts by name; what is none is left out."""
+def as_counts(value: Any) -> dict[str, int]:
+    """Counts by name; other values are left out."""
     pairs = value.items() if isinstance(value, dict) else ()
-    return {name: count for name, inner in pairs if (count := whole(inner)) is not None}
+    return {name: count for name, inner in pairs if (count := as_count(inner)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ class Journal:
     damage: list[str] = field(default_factory=list)
 
     def take(self, fields: Fields) -> None:
-        """Learn one line. Raises KeyError, TypeError or ValueError where it makes no sense."""
+        """Take in one line. Raises KeyError, TypeError or ValueError if it makes no sense."""
         match fields.get("kind"):
             case "session":
                 self.start = session_start(fields)

@@ -9,7 +9,7 @@ from rewind.model.step import Ending, StepKind, StepOutcome, StepRequest, StepRe
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Pricing, cost_of_call, known_sum, may_have_cost
 from rewind.store.journal.lines import Fields
-from rewind.store.journal.records import USAGE_KINDS, usage_in, whole
+from rewind.store.journal.records import USAGE_KINDS, as_count, usage_in
 
 _NOT_WRITTEN = ("cost", "unpriced")
 """Prices change, and a journal does not: what a session cost is worked out when it is read."""
@@ -62,19 +62,19 @@ _SUMS = tuple(
 
 
 def totals_fields(totals: Totals) -> dict[str, int | None]:
-    """As they stand in the ``end`` line."""
+    """The fields of the ``end`` line."""
     return {name: getattr(totals, name) for name in (*_COUNTS, *_SUMS)}
 
 
 def totals_from_fields(fields: dict[str, Any]) -> Totals:
-    """Back from the ``end`` line."""
-    counts = {name: whole(fields.get(name)) or 0 for name in _COUNTS}
-    sums: dict[str, Any] = {name: whole(fields.get(name)) for name in _SUMS}
+    """The totals in an ``end`` line."""
+    counts = {name: as_count(fields.get(name)) or 0 for name in _COUNTS}
+    sums: dict[str, Any] = {name: as_count(fields.get(name)) for name in _SUMS}
     return Totals(**counts, **sums)
 
 
 class RequestFacts(NamedTuple):
-    """What of a request matters for counting. A tuple, because lists make thousands of them."""
+    """What counting needs of a request. A tuple, because lists make thousands of them."""
 
     kind: str
     key: Any
@@ -105,7 +105,7 @@ class RequestFacts(NamedTuple):
         return cls(
             _text(fields.get("type")) or "",
             _text(fields.get("key")),
-            whole(fields.get("thread")),
+            as_count(fields.get("thread")),
             _text(fields.get("host")) or "",
             _text(fields.get("target")) or "/",
             _text(fields.get("provider")) or "",
@@ -115,7 +115,7 @@ class RequestFacts(NamedTuple):
 
 
 class AnswerFacts(NamedTuple):
-    """What of an answer matters for counting."""
+    """What counting needs of an answer."""
 
     ending: str
     status: int | None
@@ -145,7 +145,7 @@ class AnswerFacts(NamedTuple):
         """From a ``step`` or ``cut`` line."""
         return cls(
             _text(fields.get("ending")) or _COMPLETE,
-            whole(fields.get("status")),
+            as_count(fields.get("status")),
             fields.get("error") is not None,
             _text(fields.get("model")),
             usage_in(fields),
@@ -163,7 +163,7 @@ def _number(value: Any) -> float | None:
 
 
 class TotalsCounter:
-    """Counts as steps come. The order of the requests is that of their numbers; answers come as they like."""
+    """Counts steps as they come: requests in the order of their numbers, answers in any order."""
 
     def __init__(self, pricing: Pricing | None = None) -> None:
         self._pricing = pricing
@@ -210,7 +210,7 @@ class TotalsCounter:
 
     def line(self, fields: Fields) -> None:
         """Count a line of a journal."""
-        index = whole(fields.get("step"))
+        index = as_count(fields.get("step"))
         if index is not None and fields.get("kind") == "request":
             self.request(index, RequestFacts.of_line(fields))
         elif index is not None and fields.get("kind") in ("step", "cut"):
@@ -261,7 +261,7 @@ class TotalsCounter:
 
 
 def totals_of(recording: Recording, pricing: Pricing | None = None) -> Totals:
-    """Of a recording that is at hand."""
+    """The totals of a recording in memory."""
     counter = TotalsCounter(pricing)
     for step in recording.steps:
         counter.request(step.index, RequestFacts.of(step.request))

@@ -95,7 +95,7 @@ class SessionWriter:
                 self._counter.request(request.index, RequestFacts.of(request))
 
     def part(self, index: int, head: ResponseHead) -> PartFile:
-        """Where the answer goes while it comes."""
+        """The file for an answer that is arriving."""
         if self.broken is not None:
             return PartFile.nowhere()
         part = PartFile(self.folder / f"part.{index}", head, broken=self._fail)

@@ -19,7 +19,7 @@ from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
 from rewind.store.files import GrowingFile, open_to_read, read_at
 from rewind.store.pack import frames
-from rewind.store.pack.frames import NEW, BadFrame, Conversations, Expander, FrameRole, PackFrame, Recipe
+from rewind.store.pack.frames import NEW, BadFrame, FrameRole, PackFrame, RecentRecipes, Recipe, RecipeReader
 from rewind.wire.chunks import LARGEST, cut_body
 
 BLOCK = 4 * LARGEST
@@ -42,7 +42,7 @@ class PackWriter:
         self._packer = zstandard.ZstdCompressor(level=_LEVEL)
         self._chunks: dict[bytes, bytes] = {}
         self._bodies: set[bytes] = set()
-        self._conversations = Conversations()
+        self._recent = RecentRecipes()
 
     @property
     def size(self) -> int:
@@ -52,7 +52,7 @@ class PackWriter:
         self._file.close()
 
     def add_request(self, step: int, body: bytes) -> BlobId:
-        """Store what is new in it."""
+        """Store the chunks of it that are new."""
         digest = hashlib.sha256(body).digest()
         if body and digest not in self._bodies:
             self._add_recipe(step, digest, cut_body(body))
@@ -77,11 +77,11 @@ class PackWriter:
             names.append(name)
         if len(pieces) == 1 and not fresh:
             return
-        recipe = self._conversations.lean(body, names) if len(pieces) > 1 else None
+        recipe = self._recent.recipe_for(body, names) if len(pieces) > 1 else None
         offset = self._append(FrameRole.REQUEST, step, fresh, recipe)
         self._chunks.update((known, known) for known in fresh)
         if recipe is not None:
-            self._conversations.remember(offset, [self._chunks[name] for name in names])
+            self._recent.remember(offset, [self._chunks[name] for name in names])
 
     def add_whole(
         self, role: FrameRole, step: int, blocks: Iterable[bytes], *, beside: bytes = b""
@@ -114,13 +114,13 @@ class PackWriter:
 
 
 def blocks_of(data: bytes) -> Iterator[bytes]:
-    """Cut for ``add_whole``."""
+    """The data in blocks, for ``add_whole``."""
     for start in range(0, len(data), BLOCK):
         yield data[start : start + BLOCK]
 
 
 @dataclass(slots=True)
-class Index:
+class PackIndex:
     """What a scan of the pack found."""
 
     frames: dict[int, PackFrame] = field(default_factory=dict)
@@ -140,23 +140,23 @@ class Index:
 
 
 class PackReader:
-    """Gives back bodies, every byte hash-checked. Raises DamagedStore naming what is not what it was."""
+    """Gives back bodies, every byte hash-checked. Raises DamagedStore, which names what is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._fd = open_to_read(path)
-        self._index = Index()
+        self._index = PackIndex()
         self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
         self._cached = 0
         self._decompressor = zstandard.ZstdDecompressor()
         self._window = (0, b"")
-        self._recipes = Expander(self._index.frames)
+        self._recipes = RecipeReader(self._index.frames)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def index(self) -> Index:
+    def index(self) -> PackIndex:
         """Scan what has been added since the last time. Headers and tables only; payloads are skipped."""
         index, size = self._index, os.fstat(self._fd).st_size
         index.torn = False
@@ -274,7 +274,7 @@ class PackReader:
         return window[offset - start : offset - start + size]
 
     def check(self, frame: PackFrame) -> str | None:
-        """What is wrong with this frame's payload."""
+        """What is wrong with this frame's payload; ``None`` if nothing is."""
         try:
             self._load(frame)
         except BadFrame as why:

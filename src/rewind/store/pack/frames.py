@@ -71,7 +71,7 @@ class FrameRole(IntEnum):
 
 
 class BadFrame(ValueError):
-    """Bytes that are no frame, or not the frame that was written; says why."""
+    """Bytes that are not a frame, or not the one that was written; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FrameHeader:
     """The fixed first bytes of a frame."""
 
     role: FrameRole
@@ -109,7 +109,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FrameTable:
     """What a frame holds."""
 
     names: tuple[bytes, ...]
@@ -122,8 +122,8 @@ class PackFrame:
     """A frame whose header and table are sound; its payload is looked at when needed."""
 
     offset: int
-    header: Header
-    table: Table
+    header: FrameHeader
+    table: FrameTable
 
 
 def encode_frame(
@@ -161,7 +161,7 @@ def _encode_recipe(recipe: Recipe, chunks: dict[bytes, bytes]) -> bytes:
     )
 
 
-def decode_header(data: bytes) -> Header:
+def decode_header(data: bytes) -> FrameHeader:
     """Raises BadFrame."""
     if len(data) < HEADER_SIZE:
         raise BadFrame("it is cut short")
@@ -171,12 +171,12 @@ def decode_header(data: bytes) -> Header:
     if kind not in (1, 2) or raw > MOST_RAW or table > _MOST_TABLE:
         raise BadFrame("its header makes no sense")
     try:
-        return Header(FrameRole(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
+        return FrameHeader(FrameRole(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
     except ValueError as error:
         raise BadFrame(f"its role {role} is unknown") from error
 
 
-def decode_table(header: Header, data: bytes) -> Table:
+def decode_table(header: FrameHeader, data: bytes) -> FrameTable:
     """Raises BadFrame."""
     if zlib.crc32(data) != header.table_crc or len(data) != header.table_size:
         raise BadFrame("its table is damaged")
@@ -187,7 +187,7 @@ def decode_table(header: Header, data: bytes) -> Table:
         names, sizes = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         if len(names) != count or sum(sizes) != header.raw_size:
             raise BadFrame("its table makes no sense")
-        return Table(names, sizes, _decode_recipe(data[end:], names) if header.has_recipe else None)
+        return FrameTable(names, sizes, _decode_recipe(data[end:], names) if header.has_recipe else None)
     except (struct.error, IndexError) as error:
         raise BadFrame("its table makes no sense") from error
 
@@ -206,7 +206,7 @@ def _decode_recipe(data: bytes, names: tuple[bytes, ...]) -> Recipe:
 
 
 def decode_payload(
-    header: Header, table: Table, data: bytes, decompressor: zstandard.ZstdDecompressor
+    header: FrameHeader, table: FrameTable, data: bytes, decompressor: zstandard.ZstdDecompressor
 ) -> dict[bytes, bytes]:
     """The chunks by name, each one hashed. Raises BadFrame. A decompressor costs as much to make as to use.
 
@@ -261,13 +261,13 @@ class _Known:
         return sum(map(self.where.__contains__, names))
 
 
-class Conversations:
+class RecentRecipes:
     """The last recipe of each conversation seen lately; a new recipe leans on the one it continues."""
 
     def __init__(self) -> None:
         self._recent: deque[_Known] = deque(maxlen=_REMEMBERED)
 
-    def lean(self, body: bytes, names: list[bytes]) -> Recipe:
+    def recipe_for(self, body: bytes, names: list[bytes]) -> Recipe:
         """The recipe of these chunk names, as short as the recent ones allow."""
         best, most = None, 0
         for known in reversed(self._recent):
@@ -285,7 +285,7 @@ class Conversations:
         return Recipe(body, best.offset, tuple(spans), tuple(fresh))
 
     def remember(self, offset: int, names: list[bytes]) -> None:
-        """The recipe that was written at that offset."""
+        """Remember a recipe that was written at that offset."""
         self._recent.append(_Known(offset, names, {name: i for i, name in enumerate(names)}))
 
 
@@ -311,15 +311,15 @@ def _spans(base: _Known, names: list[bytes]) -> tuple[list[Span], list[bytes]]:
     return spans, fresh
 
 
-class Expander:
-    """Gives the full list of names back. Raises BadFrame where a base is gone."""
+class RecipeReader:
+    """Gives back the full list of names of a recipe. Raises BadFrame if a base is gone."""
 
     def __init__(self, frames: Mapping[int, PackFrame]) -> None:
         self._frames = frames
         self._lately: OrderedDict[int, list[bytes]] = OrderedDict()
 
     def names(self, frame: PackFrame) -> list[bytes]:
-        """Down the bases to one that is known or leans on nothing, and up again."""
+        """The names of a recipe: down its bases to one that is known or has none, and up again."""
         chain = [frame]
         while chain[-1].offset not in self._lately and (base := self._base(chain[-1])) is not None:
             chain.append(base)

@@ -58,8 +58,8 @@ class SessionTexts:
         self._texts = 0
         self._problems = 0
 
-    def know(self, kind: str, text: str) -> None:
-        """That text is in the index."""
+    def mark_indexed(self, kind: str, text: str) -> None:
+        """The index has that text already."""
         self._seen.add(_digest(kind, text))
         self._texts += 1
 
@@ -220,7 +220,7 @@ def _resumed(db: Any, folder: Path, read_to: int, known: _Known | None) -> Sessi
     texts = SessionTexts(folder, read_to=read_to, done_to=known.done_to, unreadable=known.unreadable)
     query = "SELECT kind, text FROM texts WHERE folder = ? AND step <= ?"
     for kind, text in db.execute(query, [folder.name, known.done_to]).fetchall():
-        texts.know(kind, text)
+        texts.mark_indexed(kind, text)
     return texts
 
 

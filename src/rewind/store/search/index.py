@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class SearchQuery:
     """What to look for, and where."""
 
     texts: tuple[str, ...]
@@ -43,7 +43,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """A text in which all was found."""
+    """A text that holds all that was searched for."""
 
     folder: str
     step: int
@@ -97,14 +97,14 @@ class SearchIndex:
         """Bring in what is new and forget what is gone."""
         return self._ask(lambda _db, state: state, IndexState())
 
-    def search(self, query: Query) -> SearchResult:
+    def search(self, query: SearchQuery) -> SearchResult:
         return self._ask(lambda db, state: _search(db, query, state), SearchResult())
 
     def sessions_with(self, *texts: str) -> set[str]:
         """The folders of the sessions in which ``search`` finds these texts."""
 
         def ask(db: Any, _state: IndexState) -> set[str]:
-            matching = _Matching(db, Query(texts=texts))
+            matching = _Matching(db, SearchQuery(texts=texts))
             rows = db.execute(f"SELECT DISTINCT folder FROM texts WHERE {matching.where}", matching.values)  # noqa: S608
             return {folder for (folder,) in rows.fetchall()}
 
@@ -127,7 +127,7 @@ def _state(db: Any, lost: int) -> IndexState:
 class _Matching:
     """A query in DuckDB's words. What is looked for travels as values, never inside the SQL."""
 
-    def __init__(self, db: Any, query: Query) -> None:
+    def __init__(self, db: Any, query: SearchQuery) -> None:
         self._case = query.case
         rows = db.execute(f"SELECT {self.folded('unnest(?)')}", [[as_sql_text(text) for text in query.texts]])
         self.needles = [needle for (needle,) in rows.fetchall()]
@@ -172,7 +172,7 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
         start = text.find(needle, start + len(needle))
 
 
-def _search(db: Any, query: Query, state: IndexState) -> SearchResult:
+def _search(db: Any, query: SearchQuery, state: IndexState) -> SearchResult:
     matching = _Matching(db, query)
     hits: list[SearchHit] = []
     for after, until in _windows(db, query):
@@ -182,7 +182,7 @@ def _search(db: Any, query: Query, state: IndexState) -> SearchResult:
     return SearchResult(hits=tuple(hits), index=state)
 
 
-def _windows(db: Any, query: Query) -> Iterator[tuple[float, float]]:
+def _windows(db: Any, query: SearchQuery) -> Iterator[tuple[float, float]]:
     """Spans of time, from the newest sessions to the oldest: after the first moment, until the second."""
     sessions = db.execute(
         "SELECT started, texts FROM sessions WHERE started >= coalesce($since, started) "
