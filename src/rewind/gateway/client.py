@@ -56,7 +56,7 @@ class Callers(Protocol):
         ...
 
     def keeps(self, peer: Peer) -> bool:
-        """False where nobody could tell whose the next request would be: the connection ends with the answer."""
+        """False where the owner of the next request could not be determined: the connection ends with the answer."""
         ...
 
     def left(self, peer: Peer) -> None:

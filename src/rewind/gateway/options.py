@@ -29,7 +29,7 @@ class UpstreamOptions:
         return ParentProxy.parse(self.proxy) if self.proxy else None
 
     def check(self, environ: Mapping[str, str]) -> None:
-        """Raise UsageError for what cannot be meant, the user's own proxy variables included."""
+        """Raise UsageError for values that cannot be used, also in the user's own proxy variables."""
         _ = self.detours, self.parent
         if self.proxy is None:
             for scheme in ("https", "http"):

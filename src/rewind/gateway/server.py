@@ -31,7 +31,7 @@ class TunnelEnd(asyncio.Protocol):
     """One end of a tunnel; what comes in here goes out at the other."""
 
     def __init__(self, over: Callable[[], None] | None = None) -> None:
-        """``over`` is called when its connection is no more."""
+        """``over`` is called when its connection has ended."""
         self._when_over = over
         self._transport: asyncio.Transport | None = None
         self._other: TunnelEnd | None = None
@@ -151,7 +151,7 @@ class Gateway:
             task.add_done_callback(self._tasks.discard)
 
     async def _settle(self) -> None:
-        """Answers whose clients ended with the run are read on for a moment; the rest is kept as far as it came."""
+        """Answers whose clients ended with the run are read for a moment longer; what came is recorded."""
         if self._context.relays:
             await asyncio.wait([relay.task for relay in self._context.relays], timeout=LINGER_SECONDS)
         while self._context.relays:
@@ -178,7 +178,7 @@ class Gateway:
                 callers.left(peer)
 
     async def _handed_on(self, sock: socket.socket) -> bool:
-        """Whether somebody has it now, who will say when it is over."""
+        """Whether it was handed on to something that reports its end."""
         first = await _peek(sock)
         if first.startswith(TLS_GREETING):
             return await self._secure(sock, None)

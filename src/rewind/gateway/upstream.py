@@ -136,7 +136,7 @@ class Pool:
 
 
 def _look_at(task: "asyncio.Task[UpstreamConnection]") -> None:
-    """A warmed connection that failed is told by whoever wants it next; nobody else has to hear of it."""
+    """A warmed connection that failed is reported to the next request that wants it, and to nothing else."""
     if not task.cancelled():
         task.exception()
 

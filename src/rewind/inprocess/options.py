@@ -74,7 +74,7 @@ class InProcessResult:
     tape: tuple[Step, ...] = ()
     """Steps on the tape that the run could have asked for: not those that were made by a tool which was played."""
     unused: tuple[Step, ...] = ()
-    """Steps on the tape that nobody asked for."""
+    """Steps on the tape that were not asked for."""
     drifted: int = 0
     live: int = 0
     """Requests that went to their hosts; in a recording all of them. Tools that ran are not counted."""

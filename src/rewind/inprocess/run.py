@@ -325,7 +325,7 @@ class InProcessRun(Caller):
 
 @cache
 def _end_with_the_process() -> None:
-    """Runs that nobody has ended by then are ended while there still are threads to end them with."""
+    """Runs that are still open are ended while threads can still be joined."""
     atexit.register(_end_all)
 
 

@@ -35,7 +35,7 @@ from rewind.runs.gateway_thread import BackgroundGateway
 from rewind.runs.pass_through import PassThrough, RefusedExchange
 
 LOOK_EVERY = 1.0
-"""Seconds after which somebody who waits for the gateway makes sure that it is still there."""
+"""Seconds between checks that the gateway is still there, while waiting for it."""
 
 HOOKS = ("PYTHONPATH", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS")
 """Besides our own: what the hooks in Python and Node need. A process that runs already does not read them."""
@@ -44,11 +44,11 @@ T = TypeVar("T")
 
 
 class GatewayGone(Exception):
-    """There is no gateway to ask any more, or it is in the process that this one was forked from."""
+    """The gateway has ended, or belongs to the process that this one was forked from."""
 
 
 class UnownedRequests:
-    """For requests that belong to no run: they pass, or, where somebody must stay offline, are refused."""
+    """For requests that belong to no run: they pass, or are refused where they come from an offline run."""
 
     forwards_everything = False
 

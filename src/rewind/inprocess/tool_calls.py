@@ -135,7 +135,7 @@ class ToolCalls:
             return self._decided_alone(decide)
 
     def _decided_alone(self, decide: Callable[[], PlayedTool | ToolUnderWay]) -> PlayedTool | ToolUnderWay:
-        """In a forked child, with its own copy of the tape; or with nobody else at the junction any more."""
+        """In a forked child, with its own copy of the tape; or after the gateway has ended."""
         try:
             return decide()
         except ReplayMiss:

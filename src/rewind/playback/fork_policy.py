@@ -90,7 +90,7 @@ class ForkAt(Policy):
         return bool(self.askings)
 
     def ended(self, index: int, *, good: bool) -> None:
-        """A step of the new session has its answer, such as it is."""
+        """A step of the new session was answered, well or badly."""
         self._under_way.discard(index)
         self._answered = self._answered or (good and index in self.askings)
 
@@ -132,7 +132,7 @@ class ForkAt(Policy):
         return Forward(change=self._alterations.at_the_step)
 
     def _drift(self, call: Call) -> Step | None:
-        """The step whose place the call has: of those left the nearest, in a conversation as long as this one."""
+        """The unplayed step nearest to the call, if its conversation is as long as the call's."""
         left = {step.index: self._calls.recorded(step) for step in self._tape.unplayed()}
         nearest = self._calls.explain(call, list(left.values())).servable
         if nearest is None or _length(left[nearest].call) != _length(call):
@@ -146,7 +146,7 @@ class ForkAt(Policy):
         return Refuse(reason=miss.reason, miss=miss)
 
     def unasked(self) -> tuple[int, ...]:
-        """The prefix steps that nobody asked for."""
+        """The prefix steps that were not asked for."""
         return tuple(step.index for step in self._tape.unplayed() if step.index < self._at)
 
     def nearest_miss(self, step: Step) -> Miss | None:

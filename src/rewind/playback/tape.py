@@ -35,7 +35,7 @@ class Tape:
         """
         self._asked: Lanes = defaultdict(deque)
         self._sent: Lanes = defaultdict(deque)
-        """Only of steps that went out otherwise than the agent had asked them."""
+        """Only of steps that a fork changed on their way out."""
         self._steps: dict[int, Step] = {}
         self._keys: dict[int, tuple[MatchKey, MatchKey | None]] = {}
         self._same_bytes: dict[tuple[str, str, int, str, BlobId], MatchKey] = {}

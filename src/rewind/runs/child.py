@@ -93,7 +93,7 @@ class Child:
         self._own_group = agent.own_group
         self._pumps: dict[Stream, threading.Thread] = {}
         self._showing: set[Stream] = set()
-        """Streams whose pump has bytes in its hands."""
+        """Streams whose pump is passing bytes on right now."""
         self._given = agent.stdin
         self._kind = "given" if agent.stdin is not None else stdin_kind()
         self._file_start = os.lseek(0, 0, os.SEEK_CUR) if self._kind == "file" else 0

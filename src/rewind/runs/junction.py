@@ -99,7 +99,7 @@ class Junction:
 
     @property
     def _otherwise(self) -> Verdict:
-        """For a request on which we stumble: it goes on, but not where a tape might have answered: nobody is asked."""
+        """For a request that a bug of ours hits: it is forwarded, unless a tape might have answered it."""
         if self.forwards_everything:
             return Pass()
         reason = "Rewind: a bug in Rewind: nobody was asked"
@@ -290,7 +290,7 @@ class RecordedExchange(PassThrough):
         return refusal
 
     def _keep_put(self, response: HttpResponse, on_written: Callable[[StepResponse], None]) -> None:
-        """Keep an answer that nobody gave as one that came at once."""
+        """Record an answer that no provider gave, as one that came at once."""
         answer = AnswerRecorder(response.head, self._junction.redactor)
         position = 0
         for chunk in response.chunks or (Chunk(0, len(response.body)),):

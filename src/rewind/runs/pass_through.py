@@ -15,7 +15,7 @@ MISS_STATUS = 424
 
 
 class PassThrough:
-    """An exchange that is none of our business: it passes untouched and leaves no trace."""
+    """An exchange that is not recorded: it passes untouched."""
 
     def early(self) -> bool:
         return True
@@ -77,7 +77,7 @@ class FaultGuard:
     def __init__(
         self, exchange: Exchange, remark: Callable[[str, str], None], *, otherwise: Verdict | None = None
     ) -> None:
-        """``otherwise`` is what happens to a request that could not be decided on; it passes where that is not said."""
+        """``otherwise`` is the verdict for a request that could not be decided on; by default it passes."""
         self._exchange = exchange
         self._remark = remark
         self._otherwise = otherwise or Pass()

@@ -85,7 +85,7 @@ class Provenance:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell what is known by now; afterwards nothing is told any more."""
+        """Report what is known by now, and end."""
         self._finish()
         if self._thread.ident is not None:
             self._thread.join(_LEAVING_SECONDS)
@@ -149,7 +149,7 @@ class Provenance:
             self._known = replace(self._known, changes=self._digest(top, changed))
 
     def _ask(self, *arguments: str) -> bytes:
-        """What git says. Raises ValueError where it has nothing to say, OSError where there is no git."""
+        """What git prints. Raises ValueError where it fails, OSError where it is not installed."""
         with self._lock:
             self._check()
             self._git = process = subprocess.Popen(

@@ -55,7 +55,7 @@ def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: 
 
 
 def recorded_folder(start: SessionStart, verb: str) -> str:
-    """Where the session was recorded. Raises EnvironmentProblem when that is no more."""
+    """Where the session was recorded. Raises EnvironmentProblem if the folder is gone."""
     if not Path(start.cwd).is_dir():
         raise EnvironmentProblem(
             f"The folder {start.cwd} where the session was recorded does not exist.",

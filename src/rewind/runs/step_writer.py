@@ -227,7 +227,7 @@ class StepWriter:
         self.writer_thread.later(lambda: work(self))
 
     async def now(self, work: Callable[["StepWriter"], T]) -> T | None:
-        """Have this done, and wait until it is; ``None`` when that failed, which the writer_thread keeps in mind."""
+        """Have this done, and wait until it is; ``None`` when that failed, which the writer thread remembers."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T | None] = loop.create_future()
 

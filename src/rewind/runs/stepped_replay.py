@@ -33,9 +33,9 @@ class StepCommand(Enum):
     """What to do about a request that waits."""
 
     NEXT = "next"
-    """AnswerRecorder it, and stop before the next one."""
+    """Answer it, and stop before the next one."""
     RUN_ON = "run on"
-    """AnswerRecorder it, and stop no more."""
+    """Answer it, and do not stop again."""
     QUIT = "quit"
     """End the agent."""
 

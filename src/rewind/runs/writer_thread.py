@@ -12,7 +12,7 @@ from rewind.store.journal.writer import SessionWriter
 
 OnResult = Callable[[Any], object]
 LOOK_EVERY = 1.0
-"""Seconds after which whoever waits for the last word makes sure that it can still come."""
+"""Seconds between checks that the interpreter is not shutting down, while waiting for the end."""
 
 
 class WriterThread:

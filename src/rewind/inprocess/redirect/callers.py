@@ -103,7 +103,7 @@ class Caller:
         return None
 
     def gateway_port(self) -> int | None:
-        """``None`` when nobody is behind it any more."""
+        """``None`` when the gateway has ended."""
         return None
 
     def stopped(self, host: str, port: int) -> OSError:
@@ -126,7 +126,7 @@ def _offline_text(url: str) -> str:
 
 
 class _Gone(Caller):
-    """An offline run of which nothing else is left, or one that nobody can name: what is asked for it is refused."""
+    """An offline run that has been garbage-collected, or an unknown one: its requests are refused."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ def _claimant(claim: _Claim | None) -> Caller | None:
 
 
 def is_certain(peer: Peer) -> bool:
-    """Whether it will be known whose the next request from there is."""
+    """Whether the owner of the next request from there can be determined."""
     return peer.binding is not None or peer.port not in _unseen
 
 

@@ -280,7 +280,7 @@ def _shut_if(sock: Any, tls: Any, wanted: Wanted, shut: Shut) -> None:
 
 
 def _on(loop: Any, look: Callable[[Any], None]) -> None:
-    """Have it looked at on the loop's own thread: there nobody takes a connection meanwhile."""
+    """Look at it on the loop's own thread, where no connection is taken meanwhile."""
     try:
         here = asyncio.get_running_loop()
     except RuntimeError:
@@ -317,7 +317,7 @@ class UnseenConnections:
         self._before = frozenset(inode for inode, _ in _foreign())
 
     def since(self) -> tuple[str, ...]:
-        """Addresses that somebody is connected to by now, and no Python code has connected to."""
+        """Addresses that this process is connected to now, but not by Python code."""
         return tuple(sorted({address for inode, address in _foreign() if inode not in self._before}))
 
 

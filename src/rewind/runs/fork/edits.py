@@ -146,7 +146,7 @@ class InheritedEdits:
     made_up: tuple[int, ...] = ()
     """Steps before it whose answers were put in."""
     kept: tuple[Edited, ...] = ()
-    """For whoever forks this fork."""
+    """For a fork of this fork."""
     dropped: tuple[str, ...] = ()
     """What is not carried on, in the user's words."""
 
