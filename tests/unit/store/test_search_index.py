@@ -270,7 +270,7 @@ def test_what_was_brought_in_before_an_interruption_stays(tmp_path: Path, monkey
 
 def test_an_interruption_inside_duckdb_is_one_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_: Any) -> int:
-        raise RuntimeError("SearchQuery interrupted")
+        raise RuntimeError("Query interrupted")
 
     session(tmp_path, (turns("word"), saying("ok")))
     monkeypatch.setattr(search_index, "fill", interrupted)
