@@ -1,7 +1,6 @@
 """What is said at the end."""
 
-from rewind.pytest_plugin.report import headline, summary_lines, unplayed
-from rewind.pytest_plugin.review import chosen
+from rewind.pytest_plugin.report import chosen, headline, summary_lines, unplayed
 from rewind.pytest_plugin.usage import CassetteUsage, usage_from
 
 NOW = 1_800_000_000.0

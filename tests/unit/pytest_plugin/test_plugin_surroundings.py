@@ -6,7 +6,7 @@ import pytest
 
 from rewind.errors import RewindError
 from rewind.pytest_plugin.observed import UnknownCost
-from rewind.pytest_plugin.review import without_reports
+from rewind.pytest_plugin.report import without_reports
 from rewind.pytest_plugin.tested_run import joined
 
 OURS = {"PYTHONPATH": "/hook", "NODE_OPTIONS": '--require "/hook.js"'}
