@@ -4,12 +4,13 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
-from rewind.inprocess.run import InProcessOptions
+from rewind.inprocess.run import InProcessOptions, InProcessRun
 from rewind.model.session import Session
 from rewind.reading.cassettes import RecordedRun, save_cassette
 from rewind.runs.upstream import upstream_of
@@ -21,8 +22,18 @@ if TYPE_CHECKING:
     from rewind.sdk.modes import Mode, PathLike
 
 
-def engine_options(asked: Mapping[str, Any], mode: "Mode") -> tuple[InProcessOptions, SessionReader | None]:
-    """What the engine is to do, and the recording that answers. Raises RewindError."""
+class PlannedSession(NamedTuple):
+    """A session that is ready to start."""
+
+    engine: InProcessRun
+    tape: SessionReader | None
+    """The recording that answers, opened."""
+    write_cassette: Callable[[str], None]
+    """Writes the session of that id as the file that was asked for. Raises RewindError."""
+
+
+def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
+    """Raises RewindError."""
     settings = read_settings(
         {
             "home": _text(asked["home"]),
@@ -36,7 +47,7 @@ def engine_options(asked: Mapping[str, Any], mode: "Mode") -> tuple[InProcessOpt
     library = Library(settings.home)
     recorded = None if mode == "record" else _recorded(asked, library, mode)
     tape = None if recorded is None else library.open(recorded)
-    return InProcessOptions(
+    options = InProcessOptions(
         home=settings.home,
         name=asked["name"],
         mode="record" if tape is None else "replay",
@@ -51,7 +62,9 @@ def engine_options(asked: Mapping[str, Any], mode: "Mode") -> tuple[InProcessOpt
         upstream=upstream_of(settings, connect_to=tuple(asked["connect_to"]), insecure=False),
         tags=dict(asked["tags"]),
         keep=mode != "replay",
-    ), tape
+    )
+    write = partial(_write_cassette, asked["cassette"], settings.home)
+    return PlannedSession(InProcessRun(options), tape, write)
 
 
 def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Session | None:
@@ -80,8 +93,7 @@ def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Sessi
         raise
 
 
-def write_cassette(path: "PathLike", home: Path, session_id: str) -> None:
-    """The session that has just ended, as the file that was asked for. Raises RewindError."""
+def _write_cassette(path: "PathLike", home: Path, session_id: str) -> None:
     library = Library(home)
     with library.open(library.find(session_id)) as reader:
         run = RecordedRun(recording=reader.recording(), blob=reader.blob)

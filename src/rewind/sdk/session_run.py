@@ -83,13 +83,10 @@ class SessionRun:
 
     def _begin(self) -> None:
         # Lazily: a program that carries the decorator switched off never loads the engine.
-        from rewind.inprocess.run import InProcessRun
-        from rewind.sdk.session_plan import engine_options, write_cassette
+        from rewind.sdk.session_plan import planned_session
 
-        options, self._tape = engine_options(self._asked, self.run.mode)
+        engine, self._tape, self._write = planned_session(self._asked, self.run.mode)
         self._records = self._tape is None
-        self._write = partial(write_cassette, self._asked["cassette"], options.home)
-        engine = InProcessRun(options)
         engine.start()
         self._engine = engine
         self.run._engine = engine
