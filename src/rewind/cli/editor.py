@@ -37,7 +37,7 @@ def edit_json(
             raise UsageError("The file is empty, so the fork is called off. Nothing was run.")
         try:
             saved = _object(written)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             kept = True  # somebody's work is in there
             raise UsageError(
                 f"What you saved is not {error}. Nothing was run.",
@@ -61,9 +61,9 @@ def _object(written: str) -> dict[str, Any]:
         raise ValueError(f"{word} is not a JSON number")
 
     try:
-        written.encode()  # bytes that are no text are no JSON either
+        written.encode()  # bytes that are not text are not JSON either
         saved = json.loads(written, parse_constant=no_number)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"valid JSON ({error})") from error
     if not isinstance(saved, dict):
         raise ValueError("a JSON object")
