@@ -237,5 +237,5 @@ def _print_answer(terminal: Terminal, recorded: OutlineStep) -> None:
     if reading.usage.is_told:
         parts.append(f"  {usage_shown(reading.usage)}")
     terminal.line(*parts)
-    if told := reading.error or reading.text:
-        terminal.line(Span(f"  {safe_line(told, _ANSWER_SHOWN)}", "red" if reading.error else ""))
+    if answer := reading.error or reading.text:
+        terminal.line(Span(f"  {safe_line(answer, _ANSWER_SHOWN)}", "red" if reading.error else ""))

@@ -92,17 +92,19 @@ def bisect_pair(
     Since when a cause is there is looked up for the first cause, or for all with ``date_all``. Texts are read as they
     are asked for, so the value is to be used inside the context. Raises UsageError, SessionNotFound, DamagedStore.
     """
-    with _opened(home, (good, bad), on_progress) as (one, other):
-        finding = bisect(one.run, other.run)
-        _check_readable(finding, one, other)
+    with _opened(home, (good, bad), on_progress) as (good_side, bad_side):
+        finding = bisect(good_side.run, bad_side.run)
+        _check_readable(finding, good_side, bad_side)
         causes = finding.causes if date_all else finding.causes[:1]
-        seen = {at: _first_seen(home, cause, one, other, on_progress) for at, cause in enumerate(causes)}
+        seen = {
+            at: _first_seen(home, cause, good_side, bad_side, on_progress) for at, cause in enumerate(causes)
+        }
         yield PairBisection(
-            good=one,
-            bad=other,
+            good=good_side,
+            bad=bad_side,
             finding=finding,
             since={at: first for at, first in seen.items() if first is not None},
-            code=_code(one, other),
+            code=_code(good_side, bad_side),
         )
 
 
@@ -184,16 +186,16 @@ def _first_seen(
 
 
 def _code(good: ComparedSession, bad: ComparedSession) -> CodeComparison:
-    one, other = good.run.recording, bad.run.recording
-    before, after = versions_of(one), versions_of(other)
+    good_run, bad_run = good.run.recording, bad.run.recording
+    before, after = versions_of(good_run), versions_of(bad_run)
     return CodeComparison(
-        good=one.surroundings,
-        bad=other.surroundings,
-        same=same_code(one.surroundings, other.surroundings),
+        good=good_run.surroundings,
+        bad=bad_run.surroundings,
+        same=same_code(good_run.surroundings, bad_run.surroundings),
         good_versions=before,
         bad_versions=after,
         changed_versions=changed_versions(before, after),
-        changed_locks=changed_locks(one.surroundings, other.surroundings),
+        changed_locks=changed_locks(good_run.surroundings, bad_run.surroundings),
     )
 
 

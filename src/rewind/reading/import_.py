@@ -363,7 +363,7 @@ class _StepOfExchange:
 
 def _moments(exchanges: Sequence[ForeignExchange], tally: Tally) -> Iterator[float]:
     """When each was asked, as well as that is known; one that does not say it follows the one before it."""
-    known = [one.started or _date(one) for one in exchanges]
+    known = [exchange.started or _date(exchange) for exchange in exchanges]
     before = next((moment for moment in known if moment is not None), None)
     if before is None:
         tally.remark("the file", "does not say when it was recorded: it stands at 2000-01-01")

@@ -169,7 +169,7 @@ class _Rewriting:
         return replace(
             lineage,
             key=self._keys.get(lineage.key, lineage.key),
-            earlier=tuple(replace(one, key=self._keys.get(one.key, one.key)) for one in lineage.earlier),
+            earlier=tuple(replace(edit, key=self._keys.get(edit.key, edit.key)) for edit in lineage.earlier),
         )
 
     def _end(self, end: SessionEnd) -> SessionEnd:

@@ -55,7 +55,7 @@ class RunReport:
     printed: Sequence[tuple[str, str]] = ()
     """What the agent printed: the name of the stream, and the end of what came on it."""
     left_out: int = 0
-    """Steps of the session that are not told."""
+    """Steps of the session that the report leaves out."""
     export_command: str
     """The command that writes a cassette of what is told here, but for the name of the file."""
 
@@ -65,47 +65,54 @@ def report_text(report: RunReport) -> str:
     return safe("\n".join(_lines(report)) + "\n")
 
 
-def _lines(one: RunReport) -> Iterator[str]:
-    session = one.recording.session
+def _lines(report: RunReport) -> Iterator[str]:
+    session = report.recording.session
     name = f" · {_code(session.start.name)}" if session.start.name else ""
     yield f"# Session {session.id}{name}"
     yield ""
-    yield from _table(("", ""), _facts(one))
+    yield from _table(("", ""), _facts(report))
     yield from ("", "## What went wrong", "")
-    yield from _errors(one)
+    yield from _errors(report)
     yield from ("", "## Steps", "")
     yield from _table(
-        ("step", "kind", "model", "status", "tokens in", "tokens out", "ms", "cost", "answer"), _rows(one)
+        ("step", "kind", "model", "status", "tokens in", "tokens out", "ms", "cost", "answer"), _rows(report)
     )
     yield from ("", "## What was said", "")
-    yield from _conversation(one.outline)
-    if one.printed:
+    yield from _conversation(report.outline)
+    if report.printed:
         yield from ("## What the agent printed", "")
-        for stream, text in one.printed:
+        for stream, text in report.printed:
             yield from _titled(stream, text)
     yield from ("## Secrets", "")
-    yield from _secrets(one)
+    yield from _secrets(report)
     yield from ("", "## How to open this run", "")
-    yield from _opening(one)
+    yield from _opening(report)
 
 
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _facts(one: RunReport) -> Iterator[tuple[str, str]]:
-    session, start, end = one.recording.session, one.recording.session.start, one.recording.session.end
+def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
+    session, start, end = (
+        report.recording.session,
+        report.recording.session.start,
+        report.recording.session.end,
+    )
     took = f", {end.ended - start.started:,.1f} s" if end is not None else ""
     yield "when", moment(start.started) + took
     yield "ended", _ended(session)
     yield "command", _code(shlex.join(start.command)) if start.command else UNKNOWN
-    yield "models", ", ".join(f"{_code(model)} × {count}" for model, count in _models(one.outline)) or UNKNOWN
-    calls = [step for step in one.outline.steps if step.kind is StepKind.LLM_CALL]
-    left = f" (of {len(one.recording.steps) + one.left_out})" if one.left_out else ""
-    yield "steps", f"{len(one.recording.steps)}{left}, {len(calls)} of them LLM calls"
+    yield (
+        "models",
+        ", ".join(f"{_code(model)} × {count}" for model, count in _models(report.outline)) or UNKNOWN,
+    )
+    calls = [step for step in report.outline.steps if step.kind is StepKind.LLM_CALL]
+    left = f" (of {len(report.recording.steps) + report.left_out})" if report.left_out else ""
+    yield "steps", f"{len(report.recording.steps)}{left}, {len(calls)} of them LLM calls"
     read, written = _sum(calls, "input"), _sum(calls, "output")
     yield "tokens", f"{read} in, {written} out"
-    yield "cost", one.cost
-    found = one.recording.surroundings
+    yield "cost", report.cost
+    found = report.recording.surroundings
     if found is not None and found.commit:
         branch = f" on {_code(found.branch)}" if found.branch else ""
         yield (
@@ -117,7 +124,7 @@ def _facts(one: RunReport) -> Iterator[tuple[str, str]]:
         yield "forked from", f"{origin.session}:{origin.step} {' '.join(map(_code, origin.edits))}".rstrip()
     yield from ((f"tag {_code(key)}", _code(value)) for key, value in start.tags.items())
     yield from (("remark", _code(remark)) for remark in (end.remarks if end is not None else ()))
-    yield from (("damage", _code(damage)) for damage in one.recording.damage)
+    yield from (("damage", _code(damage)) for damage in report.recording.damage)
 
 
 def _ended(session: Session) -> str:
@@ -139,31 +146,33 @@ def _ended(session: Session) -> str:
 
 def _models(outline: Outline) -> Iterator[tuple[str, int]]:
     counts: dict[str, int] = {}
-    for one in outline.steps:
-        model = one.reading.model or one.step.request.model
-        if one.kind is StepKind.LLM_CALL and model:
+    for step in outline.steps:
+        model = step.reading.model or step.step.request.model
+        if step.kind is StepKind.LLM_CALL and model:
             counts[model] = counts.get(model, 0) + 1
     yield from counts.items()
 
 
 def _sum(calls: Sequence[OutlineStep], field: str) -> str:
-    known = [value for one in calls if (value := getattr(one.reading.usage, field)) is not None]
+    known = [value for call in calls if (value := getattr(call.reading.usage, field)) is not None]
     if not known:
         return UNKNOWN
     return f"{sum(known):,}" + ("+" if len(known) < len(calls) else "")
 
 
-def _errors(one: RunReport) -> Iterator[str]:
-    told = [(step, text) for step in one.outline.steps if (text := _trouble(step))]
-    failed = [call for call in one.outline.tools if call.result is not None and call.result.failed]
-    end = one.recording.session.end
+def _errors(report: RunReport) -> Iterator[str]:
+    troubles = [(step, text) for step in report.outline.steps if (text := _trouble(step))]
+    failed = [call for call in report.outline.tools if call.result is not None and call.result.failed]
+    end = report.recording.session.end
     if end is not None and end.exit_code:
         yield f"- The agent ended with exit code {end.exit_code}."
-    elif not told and not failed:
+    elif not troubles and not failed:
         yield "No step failed."
-    for step, text in told:
+    for step, text in troubles:
         again = (
-            ", tried again" if any(other.retry_of == step.step.index for other in one.outline.steps) else ""
+            ", tried again"
+            if any(other.retry_of == step.step.index for other in report.outline.steps)
+            else ""
         )
         yield f"- [Step {step.step.index}](#step-{step.step.index}){again}: {text}"
     for call in failed:
@@ -171,15 +180,15 @@ def _errors(one: RunReport) -> Iterator[str]:
         yield f"- Tool call {call.label}, {_code(call.use.name)}: {_code(call.result.text, 300)}"
 
 
-def _trouble(one: OutlineStep) -> str:
-    response = one.step.response
+def _trouble(call: OutlineStep) -> str:
+    response = call.step.response
     if response is None:
         return "no answer was recorded"
     parts = []
     if response.head is not None and response.head.status >= 400:
         parts.append(f"status {response.head.status}")
-    if one.reading.error:
-        parts.append(_code(one.reading.error, 300))
+    if call.reading.error:
+        parts.append(_code(call.reading.error, 300))
     if response.ending is not Ending.COMPLETE:
         parts.append(
             f"{response.ending.value.replace('_', ' ')} {_code(response.reason, 200) if response.reason else ''}"
@@ -190,8 +199,8 @@ def _trouble(one: OutlineStep) -> str:
 # ── the steps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rows(one: RunReport) -> Iterator[tuple[str, ...]]:
-    for step in one.outline.steps:
+def _rows(report: RunReport) -> Iterator[tuple[str, ...]]:
+    for step in report.outline.steps:
         response, usage = step.step.response, step.reading.usage
         status = UNKNOWN if response is None or response.head is None else str(response.head.status)
         model = step.reading.model or step.step.request.model
@@ -203,7 +212,7 @@ def _rows(one: RunReport) -> Iterator[tuple[str, ...]]:
             _number(usage.input),
             _number(usage.output),
             UNKNOWN if response is None else f"{response.ms:,.0f}",
-            one.costs.get(step.step.index, "") if step.kind is StepKind.LLM_CALL else "",
+            report.costs.get(step.step.index, "") if step.kind is StepKind.LLM_CALL else "",
             _code(step.reading.text or step.step.request.head.url, _CELL),
         )
 
@@ -211,36 +220,36 @@ def _rows(one: RunReport) -> Iterator[tuple[str, ...]]:
 # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _secrets(one: RunReport) -> Iterator[str]:
-    end = one.recording.session.end
+def _secrets(report: RunReport) -> Iterator[str]:
+    end = report.recording.session.end
     yield f"- {end.redactions if end is not None else 0} removed while recording"
-    if one.removed.count:
-        yield f"- {one.removed.count} removed by `--redact`"
-    for step, why in sorted(one.removed.unread.items()):
+    if report.removed.count:
+        yield f"- {report.removed.count} removed by `--redact`"
+    for step, why in sorted(report.removed.unread.items()):
         yield f"- Of step {step} something was left out that could not be read: {', '.join(why)}"
-    if not one.findings:
+    if not report.findings:
         yield "- Nothing that is left looks like a secret."
-    for finding in one.findings:
+    for finding in report.findings:
         where = "" if finding.step is None else f"step {finding.step}, "
         place = " ".join(part for part in (finding.where, finding.path) if part)
         yield f"- **May be a secret**: {where}{_code(place, 200)}, {finding.kind} {_code(finding.excerpt)}"
 
 
-def _opening(one: RunReport) -> Iterator[str]:
-    file = f"{one.recording.session.id}.rw"
+def _opening(report: RunReport) -> Iterator[str]:
+    file = f"{report.recording.session.id}.rw"
     yield "Where it was recorded, `rewind export` writes a cassette that holds every byte of it. With that file:"
     yield ""
     lines = [
-        (f"{one.export_command} -o {file}", "where it was recorded"),
+        (f"{report.export_command} -o {file}", "where it was recorded"),
         (f"rewind inspect {file}", "look at it"),
         (f"rewind replay {file} -- COMMAND", "run the agent again, offline, answered by the recording"),
         (f"rewind import {file}", "keep it"),
     ]
-    if one.recording.is_from_trace:
+    if report.recording.is_from_trace:
         lines[2] = (f"rewind messages {file}", "go on from any step of it")
     width = max(len(command) for command, _ in lines)
     yield from _fenced("\n".join(f"{command:{width}}  # {why}" for command, why in lines), "sh")
-    if "PATTERN" in one.export_command:
+    if "PATTERN" in report.export_command:
         yield ""
         yield "PATTERN stands for what was taken out of this report: the same patterns give the same cassette."
 
@@ -254,31 +263,31 @@ def _number(value: int | None) -> str:
 
 def _conversation(outline: Outline) -> Iterator[str]:
     several = outline.threads > 1
-    for one in outline.steps:
-        index = one.step.index
-        thread = f", thread {one.place.thread}" if several and one.place is not None else ""
+    for step in outline.steps:
+        index = step.step.index
+        thread = f", thread {step.place.thread}" if several and step.place is not None else ""
         yield f"### Step {index}"
         yield ""
-        head = one.step.request.head
-        model = one.reading.model or one.step.request.model
+        head = step.step.request.head
+        model = step.reading.model or step.step.request.model
         asked = f" of {_code(model, 60)}" if model else ""
-        yield f"{one.kind.value}{asked}{thread}, {_code(f'{head.method} {head.url}', 300)}"
+        yield f"{step.kind.value}{asked}{thread}, {_code(f'{head.method} {head.url}', 300)}"
         yield ""
-        if one.kind is not StepKind.LLM_CALL:
-            yield from _titled("answer", one.reading.text)
+        if step.kind is not StepKind.LLM_CALL:
+            yield from _titled("answer", step.reading.text)
             continue
-        if one.retry_of is not None:
-            yield from (f"Asks again what step {one.retry_of} asked.", "")
-        for change in _new(outline, one):
+        if step.retry_of is not None:
+            yield from (f"Asks again what step {step.retry_of} asked.", "")
+        for change in _new(outline, step):
             yield from _entry(change)
-        yield from _answer(one.answered)
+        yield from _answer(step.answered)
 
 
-def _new(outline: Outline, one: OutlineStep) -> Iterator[ContextChange]:
+def _new(outline: Outline, call: OutlineStep) -> Iterator[ContextChange]:
     """What the model reads that it had not read at the call before."""
-    index = one.step.index
-    entries = context_of(one.asked, outline.held(index))
-    parent = one.retry_of or (one.place.parent if one.place is not None else None)
+    index = call.step.index
+    entries = context_of(call.asked, outline.held(index))
+    parent = call.retry_of or (call.place.parent if call.place is not None else None)
     before = None if parent is None else outline.step(parent)
     if before is None or parent is None:
         yield from (ContextChange(fate=Fate.ADDED, entry=entry) for entry in entries)

@@ -190,7 +190,7 @@ class _Prover:
         stopped, least = None, None
         try:
             # What was tried before a stop stays in the list.
-            trials.extend(self._put_back(one) for one in found)
+            trials.extend(self._put_back(remedy) for remedy in found)
             tried = [trial for trial in trials if trial.refused is None]
             if len(tried) > 1 and not any(trial.turned for trial in tried):
                 edits = tuple(chain(*(trial.edits for trial in tried)))
@@ -256,7 +256,7 @@ class _Prover:
     def _answer(self, session: str, step: Step) -> Answered | None:
         library = Library(self._options.home)
         with library.open(library.find(session)) as reader:
-            found = next((one for one in reader.recording().steps if one.index == step.index), None)
+            found = next((known for known in reader.recording().steps if known.index == step.index), None)
             return None if found is None else read_step(found, lambda step: step.bodies(reader.blob)).answered
 
     @cached_property

@@ -38,15 +38,15 @@ def seconds_of(session: Session) -> float | None:
     return None if session.end is None else max(0.0, session.end.ended - session.start.started)
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(difference: Difference) -> dict[str, Any]:
     return {
-        "aspect": slug(one.aspect),
-        "place": str(one.place),
-        "fate": one.fate.value,
-        "before": one.before,
-        "after": one.after,
-        "about": one.about or None,
-        "volatile": str(one.noise) if one.noise is not None else None,
+        "aspect": slug(difference.aspect),
+        "place": str(difference.place),
+        "fate": difference.fate.value,
+        "before": difference.before,
+        "after": difference.after,
+        "about": difference.about or None,
+        "volatile": str(difference.noise) if difference.noise is not None else None,
     }
 
 
@@ -97,7 +97,7 @@ def _diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dic
         "history_inherited": relation.inherited,
     }
     if change is not None:
-        view["differences"] = [_difference(one) for one in change.differences]
+        view["differences"] = [_difference(difference) for difference in change.differences]
         view["repeated"] = [
             {"aspect": slug(aspect), "as_at": _steps(earlier, "a", "b")}
             for aspect, earlier in change.repeated.items()
@@ -120,16 +120,16 @@ def _tries(row: Row, side: int) -> int | None:
     return None if move is None else len(move.failures) + 1
 
 
-def _summary(one: Summary) -> dict[str, int]:
+def _summary(summary: Summary) -> dict[str, int]:
     return {
-        "equal": one.equal,
-        "changed": one.changed,
-        "only_in_a": one.counts[Likeness.ONLY_A],
-        "only_in_b": one.counts[Likeness.ONLY_B],
-        "volatile": one.counts[Likeness.VOLATILE],
-        "reworded": one.counts[Likeness.REWORDED],
-        "reordered": one.reordered,
-        "retried": one.retried,
+        "equal": summary.equal,
+        "changed": summary.changed,
+        "only_in_a": summary.counts[Likeness.ONLY_A],
+        "only_in_b": summary.counts[Likeness.ONLY_B],
+        "volatile": summary.counts[Likeness.VOLATILE],
+        "reworded": summary.counts[Likeness.REWORDED],
+        "reordered": summary.reordered,
+        "retried": summary.retried,
     }
 
 
@@ -142,29 +142,29 @@ def _figure(a: float | None, b: float | None) -> dict[str, float | None]:
 
 def bisection(found: PairBisection) -> dict[str, Any]:
     """Where one bad run left one good run."""
-    one = found.finding
-    comparison = one.comparison
+    finding = found.finding
+    comparison = finding.comparison
     return {
         "schema": "rewind/bisect@1",
         "good": session_view(comparison.a.recording.session),
         "bad": session_view(comparison.b.recording.session),
-        "diverges": one.diverges,
-        "answers_part": one.answers_part,
-        "step": None if one.at is None else _steps(one.at, "good", "bad"),
-        "at": None if one.at is None else _parting(one, one.at),
-        "causes": [_cause(one, cause, found.since.get(at)) for at, cause in enumerate(one.causes)],
+        "diverges": finding.diverges,
+        "answers_part": finding.answers_part,
+        "step": None if finding.at is None else _steps(finding.at, "good", "bad"),
+        "at": None if finding.at is None else _parting(finding, finding.at),
+        "causes": [_cause(finding, cause, found.since.get(at)) for at, cause in enumerate(finding.causes)],
         "ruled_out": [
             {"kind": slug(fact.kind), "fact": fact.fact, "text": ruled_out_text(fact)}
-            for fact in one.ruled_out
+            for fact in finding.ruled_out
         ],
-        "matched": one.matched,
-        "total": one.total,
-        "resync": None if one.resync is None else _steps(one.resync, "good", "bad"),
-        "steps": [_match(one, row) for row in one.before],
+        "matched": finding.matched,
+        "total": finding.total,
+        "resync": None if finding.resync is None else _steps(finding.resync, "good", "bad"),
+        "steps": [_match(finding, row) for row in finding.before],
         "beside": [
             _steps(row, "good", "bad") | {"text": str(move_result(run, move))}
-            for row in one.beside
-            for run, move in _made(one, row)
+            for row in finding.beside
+            for run, move in _made(finding, row)
         ],
         "code": _code(found.code),
     }
@@ -172,21 +172,21 @@ def bisection(found: PairBisection) -> dict[str, Any]:
 
 def group_bisection(found: GroupBisection) -> dict[str, Any]:
     """Where several bad runs left several good ones."""
-    one = found.parting
+    finding = found.parting
     return {
         "schema": "rewind/bisect_runs@1",
-        "good": [session_view(run.recording.session) for run in one.goods],
-        "bad": [session_view(run.recording.session) for run in one.bads],
-        "diverges": one.at is not None,
-        "column": one.at,
-        "columns": [_column(one, column) for column in one.columns],
-        "shared": [_shared(one, shared) for shared in one.shared],
+        "good": [session_view(run.recording.session) for run in finding.goods],
+        "bad": [session_view(run.recording.session) for run in finding.bads],
+        "diverges": finding.at is not None,
+        "column": finding.at,
+        "columns": [_column(finding, column) for column in finding.columns],
+        "shared": [_shared(finding, shared) for shared in finding.shared],
     }
 
 
-def _parting(one: Finding, row: Row) -> dict[str, Any]:
-    good = None if row.a is None else _move(one.comparison.a, row.a)
-    bad = None if row.b is None else _move(one.comparison.b, row.b)
+def _parting(finding: Finding, row: Row) -> dict[str, Any]:
+    good = None if row.a is None else _move(finding.comparison.a, row.a)
+    bad = None if row.b is None else _move(finding.comparison.b, row.b)
     return {"good": good, "bad": bad}
 
 
@@ -209,12 +209,12 @@ def _move(run: ComparedRun, move: Move) -> dict[str, Any]:
     }
 
 
-def _cause(one: Finding, cause: Cause, seen: FirstSeen | None) -> dict[str, Any]:
+def _cause(finding: Finding, cause: Cause, seen: FirstSeen | None) -> dict[str, Any]:
     return {
         "kind": slug(cause.kind),
         "title": cause_title(cause),
         "first_seen_at": _steps(cause.since, "good", "bad"),
-        "place": cause_place(one, cause) or None,
+        "place": cause_place(finding, cause) or None,
         "evidence": cause.evidence or None,
         "differences": [_difference(each) for each in cause.differences],
         "since": None if seen is None else _seen(seen),
@@ -240,20 +240,20 @@ def _use(use: FieldUse) -> dict[str, Any]:
     }
 
 
-def _match(one: Finding, row: Row) -> dict[str, Any]:
+def _match(finding: Finding, row: Row) -> dict[str, Any]:
     assert row.b is not None, "what matches has two moves"
     response = row.b.step.response
     # As it was read while recording: a thousand bodies are not read for a list.
     known = response.reading.text if response is not None else ""
     return _steps(row, "good", "bad") | {
-        "answers_match": one.comparison.relation(row).answers_alike,
-        "likeness": likeness(one.comparison, row).value,
-        "text": known or str(move_result(one.comparison.b, row.b)),
+        "answers_match": finding.comparison.relation(row).answers_alike,
+        "likeness": likeness(finding.comparison, row).value,
+        "text": known or str(move_result(finding.comparison.b, row.b)),
     }
 
 
-def _made(one: Finding, row: Row) -> Sequence[tuple[ComparedRun, Move]]:
-    pairs = ((one.comparison.a, row.a), (one.comparison.b, row.b))
+def _made(finding: Finding, row: Row) -> Sequence[tuple[ComparedRun, Move]]:
+    pairs = ((finding.comparison.a, row.a), (finding.comparison.b, row.b))
     return [(run, move) for run, move in pairs if move is not None]
 
 
@@ -271,7 +271,7 @@ def _code(code: CodeComparison) -> dict[str, Any]:
     }
 
 
-def _column(one: GroupFinding, column: MoveColumn) -> dict[str, Any]:
+def _column(finding: GroupFinding, column: MoveColumn) -> dict[str, Any]:
     return {
         "cells": [
             {
@@ -280,16 +280,16 @@ def _column(one: GroupFinding, column: MoveColumn) -> dict[str, Any]:
                 "answer": answer,
                 "text": None if move is None else str(move_result(run, move)),
             }
-            for run, move, answer in zip(one.runs, column.cells, column.answers, strict=True)
+            for run, move, answer in zip(finding.runs, column.cells, column.answers, strict=True)
         ]
     }
 
 
-def _shared(one: GroupFinding, shared: SharedCause) -> dict[str, Any]:
+def _shared(finding: GroupFinding, shared: SharedCause) -> dict[str, Any]:
     return {
         "kind": slug(shared.kind),
         "column": shared.column,
-        "title": cause_title(one.as_cause(shared)),
+        "title": cause_title(finding.as_cause(shared)),
         "differences": [_difference(each) for each in shared.differences],
     }
 
@@ -297,17 +297,17 @@ def _shared(one: GroupFinding, shared: SharedCause) -> dict[str, Any]:
 # ── what was proven ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def proof(one: "Proof") -> dict[str, Any]:
+def proof(proof: "Proof") -> dict[str, Any]:
     """What ``rewind bisect --prove`` adds."""
     return {
-        "proven": [_trial(trial) for trial in one.proven],
-        "control": _trial(one.control),
-        "trials": [_trial(trial) for trial in one.trials],
-        "smallest": None if one.smallest is None else _smallest(one.smallest),
-        "live_calls": one.live_calls,
-        "cost_usd": one.spent.usd,
-        "unpriced": one.spent.unpriced,
-        "stopped": one.stopped,
+        "proven": [_trial(trial) for trial in proof.proven],
+        "control": _trial(proof.control),
+        "trials": [_trial(trial) for trial in proof.trials],
+        "smallest": None if proof.smallest is None else _smallest(proof.smallest),
+        "live_calls": proof.live_calls,
+        "cost_usd": proof.spent.usd,
+        "unpriced": proof.spent.unpriced,
+        "stopped": proof.stopped,
     }
 
 

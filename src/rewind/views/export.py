@@ -39,31 +39,31 @@ def exported(export: "Exported") -> dict[str, Any]:
     }
 
 
-def _finding(one: SecretFinding) -> dict[str, Any]:
+def _finding(finding: SecretFinding) -> dict[str, Any]:
     return {
-        "step": one.step,
-        "where": one.where,
-        "path": one.path,
-        "kind": one.kind,
-        "excerpt": one.excerpt,
-        "places": one.places,
+        "step": finding.step,
+        "where": finding.where,
+        "path": finding.path,
+        "kind": finding.kind,
+        "excerpt": finding.excerpt,
+        "places": finding.places,
     }
 
 
 def imported(rows: Sequence[tuple[str, "Imported | str"]]) -> dict[str, Any]:
     """What came of each file, or why nothing did."""
-    return {"schema": "rewind/import@1", "files": [_file(path, one) for path, one in rows]}
+    return {"schema": "rewind/import@1", "files": [_file(path, imported) for path, imported in rows]}
 
 
-def _file(path: str, one: "Imported | str") -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"file": path, "id": None, "error": one}
+def _file(path: str, imported: "Imported | str") -> dict[str, Any]:
+    if isinstance(imported, str):
+        return {"file": path, "id": None, "error": imported}
     return {
         "file": path,
-        "id": one.session_id,
-        "steps": one.steps,
-        "tool": one.tool,
-        "new": one.new,
-        "remarks": list(one.remarks),
+        "id": imported.session_id,
+        "steps": imported.steps,
+        "tool": imported.tool,
+        "new": imported.new,
+        "remarks": list(imported.remarks),
         "error": None,
     }

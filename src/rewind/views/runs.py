@@ -58,17 +58,17 @@ def next_request(session: str, request: "NextRequest") -> dict[str, Any]:
 
 def forecast(found: "ForkForecast") -> dict[str, Any]:
     """What a fork will do."""
-    one = found.plan
-    asked = {step.index: model for step, model in one.models()}
+    plan = found.plan
+    asked = {step.index: model for step, model in plan.models()}
     return {
         "schema": "rewind/fork_plan@1",
-        "forked_from": lineage(one.lineage),
-        "reused": [step.index for step in one.reused],
+        "forked_from": lineage(plan.lineage),
+        "reused": [step.index for step in plan.reused],
         "live": [
             {"step": step.index, "kind": step.request.kind.value, "model": asked.get(step.index)}
-            for step in one.live
+            for step in plan.live
         ],
-        "not_carried_over": list(one.dropped),
+        "not_carried_over": list(plan.dropped),
         "samples": found.samples,
         "estimate_usd": found.estimate.usd,
         "unpriced": found.estimate.unpriced,
@@ -86,32 +86,34 @@ def forks(samples: "ForkSamples") -> dict[str, Any]:
     }
 
 
-def _run(one: "ForkResult") -> dict[str, Any]:
+def _run(result: "ForkResult") -> dict[str, Any]:
     reading = (
-        one.answer.response.reading if one.answer is not None and one.answer.response is not None else None
+        result.answer.response.reading
+        if result.answer is not None and result.answer.response is not None
+        else None
     )
     return {
-        "session": one.session_id,
-        "forked_from": lineage(one.lineage),
-        "exit_code": one.exit_code,
-        "reused": [step.index for step in one.reused],
-        "drifted": list(one.drifted),
-        "live": sorted(step.index for step in one.live),
+        "session": result.session_id,
+        "forked_from": lineage(result.lineage),
+        "exit_code": result.exit_code,
+        "reused": [step.index for step in result.reused],
+        "drifted": list(result.drifted),
+        "live": sorted(step.index for step in result.live),
         "answer": None
-        if one.answer is None
+        if result.answer is None
         else {
-            "step": one.answer.index,
+            "step": result.answer.index,
             "text": reading.text if reading else "",
             "said": reading.said if reading else None,
             "error": reading.error if reading else None,
         },
-        "tokens": one.tokens,
-        "cost_usd": one.spent.usd,
-        "unpriced": one.spent.unpriced,
-        "seconds": round(one.seconds, 3),
-        "misses": [{"reason": miss.reason, "report": miss.report} for miss in one.misses],
-        "unasked": one.unasked,
-        "stopped": one.stopped,
-        "remarks": list(one.remarks),
-        "broken": one.broken,
+        "tokens": result.tokens,
+        "cost_usd": result.spent.usd,
+        "unpriced": result.spent.unpriced,
+        "seconds": round(result.seconds, 3),
+        "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],
+        "unasked": result.unasked,
+        "stopped": result.stopped,
+        "remarks": list(result.remarks),
+        "broken": result.broken,
     }

@@ -45,7 +45,7 @@ def print_pair(terminal: Terminal, found: PairBisection) -> None:
     terminal.line()
     if finding.at is not None:
         print_causes(terminal, list(cause_blocks(finding)), ("Cause", "Causes"), _FACTS)
-    ruled_out = " · ".join(safe_line(ruled_out_text(one), _LONGEST_FACT) for one in finding.ruled_out)
+    ruled_out = " · ".join(safe_line(ruled_out_text(fact), _LONGEST_FACT) for fact in finding.ruled_out)
     facts = {
         "Since": _since(found),
         "Ruled out": ruled_out,
@@ -156,17 +156,17 @@ def _shared_letters(good: str, bad: str) -> int:
 
 def _print_said(terminal: Terminal, who: str, said: MoveResult | None, shared: int) -> None:
     indent = 11
-    told: list[Span] = []
+    spans: list[Span] = []
     if said is not None:
-        told += [Span(said.failure, "red")] if said.failure else []
-        told += [Span(_cut(said.exchange, 0))] if said.exchange else []
-        told += [Span(f'"{_cut(said.words, shared)}"')] if said.words else []
-        told += [Span(f"→ {_cut(call, 0)}", "cyan") for call in said.calls]
-    if not told:
-        told = [Span("(no such step)" if said is None else str(said), "dim")]
-    in_one = sum(display_width(span.text) + 1 for span in told) <= room(terminal, indent)
-    line = tuple(part for span in told for part in (Span(" "), span))[1:]
-    lines: list[Line] = [line] if in_one else [(span,) for span in told]
+        spans += [Span(said.failure, "red")] if said.failure else []
+        spans += [Span(_cut(said.exchange, 0))] if said.exchange else []
+        spans += [Span(f'"{_cut(said.words, shared)}"')] if said.words else []
+        spans += [Span(f"→ {_cut(call, 0)}", "cyan") for call in said.calls]
+    if not spans:
+        spans = [Span("(no such step)" if said is None else str(said), "dim")]
+    in_one = sum(display_width(span.text) + 1 for span in spans) <= room(terminal, indent)
+    line = tuple(part for span in spans for part in (Span(" "), span))[1:]
+    lines: list[Line] = [line] if in_one else [(span,) for span in spans]
     print_hanging(terminal, lines, label=f"    {who}:", indent=indent)
 
 
@@ -381,18 +381,18 @@ def _window(parting: GroupFinding, width: int) -> tuple[int, int]:
 
 def _print_answers(terminal: Terminal, parting: GroupFinding, column: MoveColumn) -> None:
     """What each letter of the column stands for."""
-    told = set()
+    explained = set()
     for run, move, answer in zip(parting.runs, column.cells, column.answers, strict=True):
-        if answer in told:
+        if answer in explained:
             continue
-        told.add(answer)
+        explained.add(answer)
         letter = "·" if answer is None else _LETTERS[answer] if answer < len(_LETTERS) else "*"
         said = "(no such step)" if move is None else safe_line(str(move_result(run, move)), 320)
         print_hanging(terminal, [(Span(said),)], label=f"  {letter}", indent=5, style="bold")
 
 
 def _print_shared(terminal: Terminal, parting: GroupFinding) -> None:
-    """What all bad runs have and no good one, told by the first of either."""
+    """What all bad runs have and no good one, shown by the first of either."""
     blocks: list[list[Line]] = []
     for shared in parting.shared:
         place = (

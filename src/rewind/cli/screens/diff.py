@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 
 from rewind.cli.screens.difference import MOST, difference_lines
 from rewind.cli.screens.facts import status
@@ -168,10 +169,10 @@ def _asides(summary: Summary) -> Iterator[str]:
 
 def _figures(found: SessionDiff) -> Iterator[tuple[str, str]]:
     totals = found.totals
-    yield "tokens", _change([tokens_of(one) for one in totals], lambda value: f"{value:,.0f}")
-    shown = " → ".join(dollars(one.cost, one.unpriced) for one in totals)
+    yield "tokens", _change([tokens_of(total) for total in totals], lambda value: f"{value:,.0f}")
+    shown = " → ".join(dollars(total.cost, total.unpriced) for total in totals)
     # A sum that some calls are missing from cannot be set against another.
-    whole = [one.cost if not one.unpriced else None for one in totals]
+    whole = [total.cost if not total.unpriced else None for total in totals]
     yield "cost", shown + _delta(whole, amount)
     yield "time", _change([seconds_of(side.session) for side in found.sides], duration)
 
@@ -221,10 +222,9 @@ class _Rows:
         kinds = [likeness(self.comparison, row) for row in rows]
         _print_ribbon(self.terminal, kinds)
         self.terminal.line()
-        told = [(self._stat_key(row), row) for row in rows]
+        keyed = [(self._stat_key(row), row) for row in rows]
         groups = [
-            (kind, text, [row for _, row in run])
-            for (kind, text), run in groupby(told, key=lambda one: one[0])
+            (kind, text, [row for _, row in run]) for (kind, text), run in groupby(keyed, key=itemgetter(0))
         ]
         width = max((len(_steps(group)) for _, _, group in groups), default=0)
         for kind, text, group in groups:
@@ -249,9 +249,9 @@ class _Rows:
             group = list(run)
             del left[: len(group)]
             if isinstance(group[0], Row):
-                self._print_alone([one for one in group if isinstance(one, Row)])
+                self._print_alone([row for row in group if isinstance(row, Row)])
             else:
-                self._print_group([one for one in group if isinstance(one, RowChange)])
+                self._print_group([change for change in group if isinstance(change, RowChange)])
 
     def _print_change(self, change: RowChange) -> None:
         """One row that differs: a heading, then aspect by aspect."""
@@ -270,12 +270,14 @@ class _Rows:
                     [(Span(f"as at step {step_label(change.repeated[aspect])}", "dim"),)],
                 )
                 continue
-            own = [one for one in change.differences if one.aspect is aspect]
+            own = [difference for difference in change.differences if difference.aspect is aspect]
             if own and aspect in _MESSAGES and not counted and row.a is not None and row.a.sketch is not None:
                 self._hang("messages", [(Span(self._message_counts(row), "dim"),)])
                 counted = True
             if own:
-                self._hang(ASPECT_NAMES[aspect], [line for one in own for line in self._lines(one)])
+                self._hang(
+                    ASPECT_NAMES[aspect], [line for difference in own for line in self._lines(difference)]
+                )
         if change.relation.inherited:
             self._hang("", [(Span("the history differs as the steps before do", "dim"),)])
 
@@ -286,11 +288,11 @@ class _Rows:
             self._print_change(first)
             return
         sign, style = _SIGNS[Likeness.CHANGED]
-        told = (
+        facts = (
             f"{ASPECT_NAMES[aspect]} as at step {step_label(row)}" for aspect, row in first.repeated.items()
         )
         steps = f"{'Step' if first is last else 'Steps'} {_steps([first.row, last.row])}"
-        self.terminal.line(Span(f"{sign} ", style), Span(steps, "bold"), Span(f"  {', '.join(told)}", "dim"))
+        self.terminal.line(Span(f"{sign} ", style), Span(steps, "bold"), Span(f"  {', '.join(facts)}", "dim"))
 
     def _print_alone(self, rows: Sequence[Row]) -> None:
         """Steps that only one run made, a line each."""
@@ -322,11 +324,11 @@ class _Rows:
         changed = self.comparison.relation(row).changed & self.found.aspects
         return kind, ", ".join(ASPECT_NAMES[aspect] for aspect in _ORDER if aspect in changed)
 
-    def _lines(self, one: Difference) -> list[Line]:
+    def _lines(self, difference: Difference) -> list[Line]:
         most = None if self.full else MOST
-        lines = difference_lines(one, most=most)
-        if one.aspect is Aspect.TOOL_OUTPUT and one.about:
-            return [(Span(one.about),), *lines]
+        lines = difference_lines(difference, most=most)
+        if difference.aspect is Aspect.TOOL_OUTPUT and difference.about:
+            return [(Span(difference.about),), *lines]
         return lines
 
     def _hang(self, label: str, lines: Sequence[Line]) -> None:
@@ -336,15 +338,17 @@ class _Rows:
         """How many messages there are, by what became of them."""
         assert row.a is not None and row.b is not None, "two moves are compared"
         messages = [
-            one for one in self.comparison.differences(row) if one.aspect in _MESSAGES and one.noise is None
+            message
+            for message in self.comparison.differences(row)
+            if message.aspect in _MESSAGES and message.noise is None
         ]
-        counts = {fate: sum(one.fate is fate for one in messages) for fate in Fate}
+        counts = {fate: sum(message.fate is fate for message in messages) for fate in Fate}
         run = self.found.b.run
         asked, held = run.asked(row.b.index), run.held(row.b)
         entries = len(context_of(Asked(messages=(*held, *asked.messages))))
         here = sum(number for fate, number in counts.items() if fate is not Fate.DROPPED)
-        told = counts | {Fate.SAME: max(0, entries - here)}
-        return ", ".join(f"{number} {fate.value}" for fate, number in told.items() if number)
+        shown = counts | {Fate.SAME: max(0, entries - here)}
+        return ", ".join(f"{number} {fate.value}" for fate, number in shown.items() if number)
 
 
 def _merged(rows: Sequence[Row], changes: Iterator[RowChange], *, alone: bool) -> Iterator[RowChange | Row]:
@@ -358,13 +362,13 @@ def _merged(rows: Sequence[Row], changes: Iterator[RowChange], *, alone: bool) -
             yield row
 
 
-def _group(one: RowChange | Row) -> object:
+def _group(change: RowChange | Row) -> object:
     """Equal for rows that are told together."""
-    if isinstance(one, Row):
-        return Likeness.ONLY_A if one.b is None else Likeness.ONLY_B
-    if one.differences:
-        return id(one)
-    return tuple((aspect, id(earlier)) for aspect, earlier in one.repeated.items())
+    if isinstance(change, Row):
+        return Likeness.ONLY_A if change.b is None else Likeness.ONLY_B
+    if change.differences:
+        return id(change)
+    return tuple((aspect, id(earlier)) for aspect, earlier in change.repeated.items())
 
 
 def _steps(rows: Sequence[Row]) -> str:

@@ -50,30 +50,32 @@ _BEHIND_TITLE = 72
 _IN_ONE_LINE = frozenset({CauseKind.MODEL, CauseKind.SNAPSHOT, CauseKind.PARAMETERS})
 
 
-def difference_lines(one: Difference, *, most: int | None = MOST) -> list[Line]:
+def difference_lines(difference: Difference, *, most: int | None = MOST) -> list[Line]:
     """The difference, less its heading; ``most`` lines of it, or all."""
-    match one.aspect:
+    match difference.aspect:
         case Aspect.HISTORY:
-            lines = _history_lines(one, full=most is None)
+            lines = _history_lines(difference, full=most is None)
         case Aspect.TOOLS:
-            assert isinstance(one.place, ToolPlace), "a difference of tools names one"
+            assert isinstance(difference.place, ToolPlace), "a difference of tools names a tool"
             lines = (
-                _named(f"{one.place.name} {one.place.inner}", one, full=most is None)
-                if one.place.path
-                else change_lines(one.before, one.after)
+                _named(f"{difference.place.name} {difference.place.inner}", difference, full=most is None)
+                if difference.place.path
+                else change_lines(difference.before, difference.after)
             )
         case Aspect.PARAMETERS:
-            lines = _named(str(one.place), one, full=most is None)
-        case Aspect.CALLS if isinstance(one.place, CallPlace) and not _is_whole_call(one, one.place):
-            lines = _named(one.place.label, one, full=most is None)
+            lines = _named(str(difference.place), difference, full=most is None)
+        case Aspect.CALLS if isinstance(difference.place, CallPlace) and not _is_whole_call(
+            difference, difference.place
+        ):
+            lines = _named(difference.place.label, difference, full=most is None)
         case _:
-            lines = change_lines(one.before, one.after, full=most is None)
+            lines = change_lines(difference.before, difference.after, full=most is None)
     return _at_most(lines, most)
 
 
-def _is_whole_call(one: Difference, place: CallPlace) -> bool:
+def _is_whole_call(difference: Difference, place: CallPlace) -> bool:
     """Whether only one side makes the call, so that it is shown as it was made."""
-    return one.fate is not Fate.CHANGED and not place.path
+    return difference.fate is not Fate.CHANGED and not place.path
 
 
 def change_lines(before: str | None, after: str | None, *, full: bool = False) -> list[Line]:
@@ -109,31 +111,35 @@ def _one_sided(before: str | None, after: str | None) -> list[Line]:
     return [(Span(f"{sign} {line}", style),) for line in text.strip("\n").split("\n")]
 
 
-def _named(name: str, one: Difference, *, full: bool) -> list[Line]:
+def _named(name: str, difference: Difference, *, full: bool) -> list[Line]:
     """A value that has a name: ``temperature 0 → 1``."""
-    if one.before is None or one.after is None:
-        sign, style = ("−", "red") if one.after is None else ("+", "green")
-        value = (one.before if one.after is None else one.after) or ""
+    if difference.before is None or difference.after is None:
+        sign, style = ("−", "red") if difference.after is None else ("+", "green")
+        value = (difference.before if difference.after is None else difference.after) or ""
         return [(Span(f"{sign} {name}", style), Span(f" {value}"))]
-    is_text = " " in one.before.strip() and " " in one.after.strip()
-    if _is_short(one.before) and _is_short(one.after) and not is_text:
-        return [(Span(f"{name} "), *_arrow(one.before, one.after))]
-    first, *rest = word_lines(one.before, one.after, full=full)
+    is_text = " " in difference.before.strip() and " " in difference.after.strip()
+    if _is_short(difference.before) and _is_short(difference.after) and not is_text:
+        return [(Span(f"{name} "), *_arrow(difference.before, difference.after))]
+    first, *rest = word_lines(difference.before, difference.after, full=full)
     if first[0].text.startswith("− "):
         return [(Span(f"{name}:"),), first, *rest]
     return [(Span(f"{name}: "), *first), *rest]
 
 
-def _history_lines(one: Difference, *, full: bool) -> list[Line]:
+def _history_lines(difference: Difference, *, full: bool) -> list[Line]:
     """``✂ truncated  tool lookup  messages[3]  200 of 1,157 characters kept``, then the text."""
-    sign, style = SIGNS[one.fate]
-    where = f"  {one.about}  {one.place}" if one.about != str(one.place) else f"  {one.place}"
-    head = (Span(f"{sign} {one.fate.value}", style), Span(where))
-    before, after = one.before or "", one.after or ""
-    if one.fate is Fate.TRUNCATED:
+    sign, style = SIGNS[difference.fate]
+    where = (
+        f"  {difference.about}  {difference.place}"
+        if difference.about != str(difference.place)
+        else f"  {difference.place}"
+    )
+    head = (Span(f"{sign} {difference.fate.value}", style), Span(where))
+    before, after = difference.before or "", difference.after or ""
+    if difference.fate is Fate.TRUNCATED:
         sizes = Span(f"  {len(before):,} → {plural(len(after), 'character')}", "dim")
         return [(*head, sizes), *(word_lines(before, after) if full else [])]
-    if one.fate is Fate.CHANGED and one.before is not None and one.after is not None:
+    if difference.fate is Fate.CHANGED and difference.before is not None and difference.after is not None:
         return [head, *change_lines(before, after, full=full)]
     text = after or before
     if full:
@@ -193,7 +199,7 @@ def _folded(lines: Sequence[Sequence[WordPiece]]) -> Iterator[Line]:
     lines = [line for line in lines if any(piece.text.strip() for piece in line)]
     changed = [any(piece.fate is not WordFate.KEPT and piece.text for piece in line) for line in lines]
     near = [any(changed[max(0, at - 1) : at + 2]) for at in range(len(lines))]
-    for is_near, run in groupby(enumerate(lines), key=lambda one: near[one[0]]):
+    for is_near, run in groupby(enumerate(lines), key=lambda numbered: near[numbered[0]]):
         shown = list(run)
         if not is_near:
             yield _fold(len(shown))
@@ -209,11 +215,11 @@ def _context(line: Sequence[WordPiece]) -> Line:
 
 def _shortened(line: Sequence[WordPiece]) -> Line:
     """A line with its unchanged stretches cut down to what stands beside the changes."""
-    told = [piece for piece in line if piece.text]
+    pieces = [piece for piece in line if piece.text]
     spans: list[Span] = []
-    for at, piece in enumerate(told):
+    for at, piece in enumerate(pieces):
         if piece.fate is WordFate.KEPT:
-            spans.append(Span(_beside(piece.text, is_first=at == 0, is_last=at == len(told) - 1)))
+            spans.append(Span(_beside(piece.text, is_first=at == 0, is_last=at == len(pieces) - 1)))
         else:
             spans += _marked(WordPiece(piece.fate, _middle_out(piece.text, _PIECE - 4)))
     return tuple(spans)
@@ -288,15 +294,15 @@ def _evidence(cause: Cause) -> Iterator[Line]:
     several = len(cause.differences) > 1
     most = _MOST_EVIDENCE // 2 if several else _MOST_EVIDENCE
     left = _MOST_EVIDENCE
-    for one in cause.differences:
+    for difference in cause.differences:
         if cause.kind is CauseKind.ERROR and (
-            one.before is None or one.after is None or one.place is NamedPlace.STATUS
+            difference.before is None or difference.after is None or difference.place is NamedPlace.STATUS
         ):
             continue  # stands in the title, and where the runs part
-        lines = difference_lines(one, most=most)
-        if several and cause.kind is CauseKind.TOOL_OUTPUT and one.about:
+        lines = difference_lines(difference, most=most)
+        if several and cause.kind is CauseKind.TOOL_OUTPUT and difference.about:
             # Which result it is stands in the title where there is only one.
-            lines = [(Span(f"{one.about}:"),), *((Span("  "), *line) for line in lines)]
+            lines = [(Span(f"{difference.about}:"),), *((Span("  "), *line) for line in lines)]
         if left <= 0:
             yield (Span("…", "dim"),)
             return

@@ -69,8 +69,8 @@ def _came_out(trial: "Trial") -> str:
     if len(trial.outcomes) == 1:
         return _ALONE[trial.outcomes[0]]
     counts = [(outcome, trial.outcomes.count(outcome)) for outcome in AnswerOutcome]
-    told = ", ".join(f"{count} {_AMONG[outcome]}" for outcome, count in counts if count)
-    return f"{told}, of {len(trial.outcomes)}"
+    counted = ", ".join(f"{count} {_AMONG[outcome]}" for outcome, count in counts if count)
+    return f"{counted}, of {len(trial.outcomes)}"
 
 
 _ALONE = {

@@ -49,7 +49,7 @@ def print_forecast(terminal: Terminal, forecast: "ForkForecast") -> None:
     if limit is not None:
         held = "" if forecast.limit_holds else ", which cannot be enforced: a price is not known"
         facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if forecast.limit_holds else "yellow")))
-    facts += [("not kept", Span(f"{one} (of an earlier fork)", "yellow")) for one in plan.dropped]
+    facts += [("not kept", Span(f"{edit} (of an earlier fork)", "yellow")) for edit in plan.dropped]
     print_facts(terminal, facts)
 
 
@@ -57,16 +57,16 @@ def _estimate(forecast: "ForkForecast") -> str:
     estimate, samples = forecast.estimate, forecast.samples
     if not any(True for _ in forecast.plan.models()):
         return "$0: no model is asked, if the run goes as it did"
-    one = dollars(estimate.usd, estimate.unpriced)
-    told = (
-        f"{one}, from what these steps took when recorded"
+    cost = dollars(estimate.usd, estimate.unpriced)
+    sentence = (
+        f"{cost}, from what these steps took when recorded"
         if estimate.usd is not None
-        else f"{one} (not known)"
+        else f"{cost} (not known)"
     )
     if samples > 1:
         whole = dollars(None if estimate.usd is None else estimate.usd * samples, estimate.unpriced)
-        told = f"{whole} for {samples} samples; {told}"
-    return told
+        sentence = f"{whole} for {samples} samples; {sentence}"
+    return sentence
 
 
 def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = None) -> None:
@@ -111,13 +111,15 @@ def print_samples(terminal: Terminal, samples: "ForkSamples") -> None:
     """The samples side by side, and which of them answer alike."""
     results, asked_for, unstarted = samples.results, samples.asked_for, samples.unstarted
     terminal.line()
-    print_table(terminal, _SAMPLES, [_row(at, one) for at, one in enumerate(results, 1)])
+    print_table(terminal, _SAMPLES, [_row(at, result) for at, result in enumerate(results, 1)])
     if unstarted is not None:
         left = asked_for - len(results)
         terminal.line(Span(f"{plural(left, 'sample')} not started: {unstarted}", "yellow"))
-    answered = [one for one in results if one.answer is not None and one.answer.response is not None]
-    alike = Counter(_said(one) for one in answered)
-    texts = {_said(one): _text(one) for one in reversed(answered)}
+    answered = [
+        result for result in results if result.answer is not None and result.answer.response is not None
+    ]
+    alike = Counter(map(_said, answered))
+    texts = {_said(result): _text(result) for result in reversed(answered)}
     terminal.line(_summary(results, asked_for, len(answered), len(alike)))
     for said, count in alike.most_common():
         terminal.line(f"  {count} × ", safe_line(texts[said], _ANSWER_SHOWN))
@@ -135,38 +137,40 @@ def _summary(results: Sequence["ForkResult"], asked_for: int, answered: int, way
     return f"{ran}; {step} was answered {answered} times, {how}:"
 
 
-def _row(at: int, one: "ForkResult") -> list[Cell]:
+def _row(at: int, result: "ForkResult") -> list[Cell]:
     return [
         str(at),
-        one.session_id,
-        _outcome(one),
-        _text(one),
-        number(one.tokens),
-        dollars(one.spent.usd, one.spent.unpriced) if one.live else amount(0),
+        result.session_id,
+        _outcome(result),
+        _text(result),
+        number(result.tokens),
+        dollars(result.spent.usd, result.spent.unpriced) if result.live else amount(0),
     ]
 
 
-def _outcome(one: "ForkResult") -> Span:
-    if one.unasked is not None:
+def _outcome(result: "ForkResult") -> Span:
+    if result.unasked is not None:
         return Span("✗ not asked", "red")
-    if one.stopped is not None:
+    if result.stopped is not None:
         return Span("◐ stopped", "yellow")
-    return Span("✓ ok", "green") if one.exit_code == 0 else Span(f"✗ exit {one.exit_code}", "red")
+    return Span("✓ ok", "green") if result.exit_code == 0 else Span(f"✗ exit {result.exit_code}", "red")
 
 
-def _text(one: "ForkResult") -> str:
-    if one.answer is None or one.answer.response is None:
+def _text(result: "ForkResult") -> str:
+    if result.answer is None or result.answer.response is None:
         return NONE
-    reading = one.answer.response.reading
+    reading = result.answer.response.reading
     return reading.text or (f"error: {reading.error}" if reading.error else NONE)
 
 
-def _said(one: "ForkResult") -> str:
+def _said(result: "ForkResult") -> str:
     """Equal for answers that say the same, whatever their ids."""
     reading = (
-        one.answer.response.reading if one.answer is not None and one.answer.response is not None else None
+        result.answer.response.reading
+        if result.answer is not None and result.answer.response is not None
+        else None
     )
-    return (reading.said if reading is not None else None) or _text(one)
+    return (reading.said if reading is not None else None) or _text(result)
 
 
 # ── replays ──────────────────────────────────────────────────────────────────────────────────────────────────────
