@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from rewind.model.session import Session
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, find_sessions
 from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
 
@@ -84,24 +83,17 @@ def list_sessions(
 
     ``ancestors``: also the sessions that these were forked from or replay, behind the others.
     """
-    query = _catalog_query(home, wanted, probes, on_progress)
     library = Library(home)
-    if limit and query.everything:
-        matches = _from_journals(library, prices, query, limit)
+    probes = probes or bool(wanted.statuses)
+    if limit and wanted == EVERYTHING:
+        listing = _from_journals(home, prices, limit, probes)
     else:
-        matches = _from_catalog(library, home, prices, query, limit, on_progress)
-    rows = [ListedSession(*row) for row in matches.rows]
+        listing = _from_catalog(home, prices, wanted, limit, probes, on_progress)
+    rows = listing.rows
     if ancestors:
-        rows += _ancestors(library, prices, [row.session for row in rows])
-    return SessionList(
-        home=home,
-        rows=tuple(rows),
-        more=matches.more,
-        limit=limit,
-        probes=matches.probes,
-        filtered=not query.everything and bool(rows or library.ids()),
-        price_warning=prices.warning,
-    )
+        rows += tuple(_ancestors(library, prices, [row.session for row in rows]))
+    filtered = wanted != EVERYTHING and bool(rows or library.ids())
+    return replace(listing, rows=rows, filtered=filtered, price_warning=prices.warning)
 
 
 def session_ids(home: Path) -> list[str]:
@@ -130,55 +122,56 @@ def parent_of(session: Session) -> str | None:
     return origin.session if origin is not None else session.start.replay_of
 
 
-def _catalog_query(home: Path, wanted: SessionFilter, probes: bool, on_progress: OnProgress) -> SessionQuery:
+def _from_journals(home: Path, prices: Prices, limit: int, probes: bool) -> SessionList:
+    """The newest, without any database: a catalog would take longer to open than this takes."""
+    library = Library(home)
+    rows: list[ListedSession] = []
+    hidden, more = 0, False
+    for session in library.newest():
+        if session.is_probe and not probes:
+            hidden += 1
+        elif limit and len(rows) == limit:
+            more = True
+            break
+        else:
+            with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
+                rows.append(ListedSession(session, library.totals(session, prices)))
+    return SessionList(home=home, rows=tuple(rows), more=more, limit=limit, probes=hidden)
+
+
+def _from_catalog(
+    home: Path, prices: Prices, wanted: SessionFilter, limit: int, probes: bool, on_progress: OnProgress
+) -> SessionList:
+    from rewind.store.catalog import database  # lazily: mostly the newest are asked for, and need none
+
     pairs = [tag.partition("=") for tag in wanted.tags]
-    return SessionQuery(
+    query = database.SessionQuery(
         name=wanted.name,
         model=wanted.model,
         since=wanted.since,
         outcomes=frozenset(map(Outcome, wanted.statuses)),
         tags=tuple((key, value if equals else None) for key, equals, value in pairs),
         folders=_folders_with(home, wanted.texts, on_progress) if wanted.texts else None,
-        probes=probes or bool(wanted.statuses),
+        probes=probes,
     )
+    catalog = database.Catalog(
+        home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of)
+    )
+    try:
+        page = database.find_sessions(catalog, home, query, limit)
+    except EnvironmentProblem:
+        # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
+        if wanted != EVERYTHING:
+            raise
+        return _from_journals(home, prices, limit, probes)
+    rows = tuple(ListedSession(*row) for row in page.rows)
+    return SessionList(home=home, rows=rows, more=page.more, limit=limit, probes=page.probes)
 
 
 def _folders_with(home: Path, texts: Sequence[str], on_progress: OnProgress) -> frozenset[str]:
     from rewind.reading.search import folders_with  # lazily: the index knows every provider; few lists ask it
 
     return folders_with(home, texts, on_progress)
-
-
-def _from_journals(library: Library, prices: Prices, wanted: SessionQuery, limit: int) -> SessionPage:
-    """Straight from the journals: the catalog would take longer to open than this takes."""
-    rows: list[tuple[Session, Totals]] = []
-    probes = 0
-    for session in library.newest():
-        if session.is_probe and not wanted.probes:
-            probes += 1
-        elif limit and len(rows) == limit:
-            return SessionPage(rows, more=True, probes=probes)
-        else:
-            with suppress(SessionNotFound):  # removed since we looked; the others are still worth a list
-                rows.append((session, library.totals(session, prices)))
-    return SessionPage(rows, probes=probes)
-
-
-def _from_catalog(
-    library: Library, home: Path, prices: Prices, wanted: SessionQuery, limit: int, on_progress: OnProgress
-) -> SessionPage:
-    try:
-        return find_sessions(open_catalog(home, prices, on_progress), home, wanted, limit)
-    except EnvironmentProblem:
-        # A store that cannot be written has no catalog, but its sessions can still be listed one by one.
-        if not wanted.everything:
-            raise
-        return _from_journals(library, prices, wanted, limit)
-
-
-def open_catalog(home: Path, prices: Prices, on_progress: OnProgress) -> Catalog:
-    """The catalog of that store; it catches up when it is asked."""
-    return Catalog(home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of))
 
 
 def _ancestors(library: Library, prices: Prices, sessions: Iterable[Session]) -> Iterator[ListedSession]:

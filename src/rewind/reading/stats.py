@@ -7,8 +7,7 @@ from pathlib import Path
 from rewind.pricing.prices import Prices
 from rewind.pricing.report import By, Report
 from rewind.reading.progress import OnProgress, ignored
-from rewind.reading.sessions import open_catalog
-from rewind.store.catalog.database import report
+from rewind.store.catalog.database import Catalog, report
 from rewind.store.replays import served_again
 
 GROUPINGS = tuple(by.value for by in By)
@@ -38,7 +37,7 @@ def usage_stats(
     """Of the last ``days`` days, today included; 0 for all. Days are those of UTC."""
     today = datetime.fromtimestamp(now, UTC).date()
     figures = report(
-        open_catalog(home, prices, on_progress),
+        Catalog(home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of)),
         by=By(by),
         first=today - timedelta(days=days - 1) if days else None,
         last=today,

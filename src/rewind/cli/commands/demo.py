@@ -5,6 +5,7 @@ import click
 from rewind.cli.app import App, common_options
 from rewind.cli.screens.bisect import print_pair
 from rewind.cli.screens.terminal import err, out
+from rewind.demo.run import run_demo
 from rewind.errors import ExitCode
 from rewind.reading.bisect import bisect_pair
 
@@ -22,9 +23,6 @@ def command(app: App) -> int:
       rewind demo
       rewind demo --home /tmp/try-rewind
     """
-    # Lazily: help should not wait for the engine.
-    from rewind.demo.run import run_demo
-
     talk = err()
     demo = run_demo(app.home, talk.line)
     if demo.code is ExitCode.AGENT_FAILED:
