@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rewind.demo.agent import LENIENT, STRICT
-from rewind.demo.provider import DemoProvider
+from rewind.demo.run import DemoProvider
 from support.cli import Result, run_rewind
 
 pytestmark = pytest.mark.e2e

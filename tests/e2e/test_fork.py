@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.demo.provider import DemoProvider
+from rewind.demo.run import DemoProvider
 from support.answers import anthropic_stream, json_answer, openai_chat, openai_error, openai_stream
 from support.cli import KEYS, PATIENCE, REWIND, plain_environment, run_rewind
 from support.effort import effort

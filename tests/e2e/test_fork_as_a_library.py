@@ -13,7 +13,8 @@ from rewind.model.session import Status
 from rewind.reading.prices import load_prices
 from rewind.runs.fork import run as forking
 from rewind.runs.fork.budget import Budget
-from rewind.runs.fork.run import ForkOptions, ForkResult, fork
+from rewind.runs.fork.plan import ForkOptions
+from rewind.runs.fork.run import ForkResult, fork
 from rewind.store.library import Library
 from support.answers import openai_error
 from support.cli import KEYS

@@ -14,7 +14,7 @@ from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding, bisect
 from rewind.compare.proof import AnswerOutcome
 from rewind.compare.run import ComparedRun
-from rewind.demo.provider import DemoProvider
+from rewind.demo.run import DemoProvider
 from rewind.errors import ExitCode
 from rewind.model.step import Step
 from rewind.runs.probe import NothingToProve, Proof, ProveOptions, Trial, prove

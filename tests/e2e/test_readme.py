@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.demo.provider import DemoProvider
+from rewind.demo.run import DemoProvider
 
 pytestmark = pytest.mark.e2e
 

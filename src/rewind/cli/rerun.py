@@ -19,8 +19,8 @@ from rewind.cli.step_prompt import step_through
 from rewind.errors import ExitCode
 from rewind.reading.next_request import next_request, recorded_outline
 from rewind.runs.fork.budget import Budget
-from rewind.runs.fork.result import ForkResult
-from rewind.runs.fork.run import ForkOptions, fork
+from rewind.runs.fork.plan import ForkOptions
+from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
 from rewind.runs.replay import ReplayOptions, ReplayResult, replay
 from rewind.runs.rerun import command_to_run, find_session

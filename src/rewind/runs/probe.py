@@ -35,7 +35,8 @@ from rewind.model.session import Session
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending
 from rewind.runs.fork.budget import Budget
-from rewind.runs.fork.run import ForkOptions, ForkResult, fork
+from rewind.runs.fork.plan import ForkOptions
+from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.rerun import command_to_run
 from rewind.store.library import Library
 

@@ -9,7 +9,7 @@ from rewind.views.session import lineage, step_row
 
 if TYPE_CHECKING:
     from rewind.reading.next_request import NextRequest
-    from rewind.runs.fork.result import ForkResult
+    from rewind.runs.fork.run import ForkResult
     from rewind.runs.fork.samples import ForkForecast, ForkSamples
     from rewind.runs.replay import ReplayResult
 

@@ -16,7 +16,7 @@ from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.session import Recording, Session, Status
 from rewind.model.step import Ending, Reading, Step, StepKind, StepOutcome, StepResponse, step_outcome
-from rewind.runs.fork.result import best_answer
+from rewind.runs.fork.run import best_answer
 from rewind.store.catalog.database import Catalog
 from rewind.store.catalog.fill import outcome_sql
 from rewind.store.journal.totals import totals_of

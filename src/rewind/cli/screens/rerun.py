@@ -13,7 +13,7 @@ from rewind.safe import safe_line
 from rewind.text import NONE, amount, dollars, number, plural, spans
 
 if TYPE_CHECKING:
-    from rewind.runs.fork.result import ForkResult
+    from rewind.runs.fork.run import ForkResult
     from rewind.runs.fork.samples import ForkForecast, ForkSamples
     from rewind.runs.replay import ReplayResult
     from rewind.runs.stepped_replay import Stopped

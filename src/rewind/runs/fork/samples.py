@@ -10,8 +10,7 @@ from rewind.errors import UsageError
 from rewind.pricing.spending import Spending
 from rewind.runs.fork.manual_edits import ManualEdit
 from rewind.runs.fork.plan import ForkOptions, ForkPlan, body_to_edit, plan_fork
-from rewind.runs.fork.result import ForkResult
-from rewind.runs.fork.run import fork
+from rewind.runs.fork.run import ForkResult, fork
 from rewind.text import amount
 
 _CALLED_OFF = tuple(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
