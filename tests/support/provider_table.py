@@ -32,19 +32,20 @@ YES, UNTOLD, UNREAD = "✓", "–", "not read"
 INTRODUCTION = f"""\
 # What is read of each provider
 
-This file is made from behaviour. One invented conversation is told in the words of every API below
-(`tests/support/wire_examples`) and read by our codecs. {YES} stands where exactly what was said came back, {UNTOLD}
-where our example of the API does not say it, most often because the API has no word for it, and "{UNREAD}" where it
-is said and lost. `tests/unit/test_provider_docs.py` fails when the codecs do something else than this file says.
-To write it anew:
+Rewind generates this file from what its codecs do. One invented conversation is written in the form of every API below
+(`tests/support/wire_examples`) and read by our codecs. {YES} means that the codec read exactly what the example says.
+{UNTOLD} means that our example of the API does not say it, most often because the API has no field for it. "{UNREAD}"
+means that the example says it and the codec does not read it. `tests/unit/test_provider_docs.py` fails if the codecs do
+something else than this file says. To write the file again:
 
     PYTHONPATH=tests .venv/bin/python -m support.provider_table > docs/providers.md
 
-An API is recognised by its path; `{{…}}` stands for any name. Where that would claim too much, host or headers must
-agree. Whatever nobody claims is kept and replayed all the same, as plain HTTP: the start of its body is shown, and the
-message of an error.
+An API is recognised by its path; `{{…}}` stands for any name. If the path alone would match too much, the host or the
+headers must match, too. A request that no API claims is recorded and replayed as plain HTTP: the start of its body is
+shown, and the message of an error.
 
-A stream and the whole answer that says the same are read to one value; the formats named are those where it was seen.
+A stream and a whole answer with the same content are read as the same value; "streams" names the formats for which a
+test has shown this.
 """
 
 
@@ -320,14 +321,14 @@ def _claims(rows: Iterable[Read]) -> Iterator[str]:
 OWN_PROVIDER = f"""\
 ## Bring your own provider
 
-A distribution that is installed beside Rewind can bring an API of its own, as an entry point of the group
-`rewind.providers`. Its value is an `Api`:
+A package that is installed beside Rewind can add its own API, as an entry point of the group `rewind.providers`. The
+entry point is an `Api` value:
 
     [project.entry-points."rewind.providers"]
     parrot = "parrot_llm:API"
 
-This is all of `parrot_llm.py`, for an API that does not exist. `tests/e2e/test_outside_provider.py` installs it, and
-records, shows, compares and replays an agent that speaks it.
+This is the whole `parrot_llm.py`, for an API that does not exist. `tests/e2e/test_outside_provider.py` installs it, and
+records, shows, compares and replays an agent that uses it.
 
 ```python
 {PARROT.strip()}
@@ -335,13 +336,14 @@ records, shows, compares and replays an agent that speaks it.
 
 - `reader` is required. `claims` looks at method, host, path and headers; our own APIs are asked first. `asked` and
   `answered` make the values of `rewind.model.message` from bytes that may be damaged or cut. `refusal` is an error in
-  the API's own shape, for what a replay cannot answer.
+  the API's own form, for requests that a replay cannot answer.
 - `volatile` names fields that change from run to run while the request means the same.
-- `hosts` are recorded like those that Rewind knows, and are written into the session, so that a replay knows them.
-- `patcher` and `speaker` (`Lazy("parrot_llm.patch:patcher_for")`) let `rewind fork` change its messages and make up its
-  answers; `rewind/providers/api.py` says what they are. Without them a fork sets fields, and an answer is given whole.
-- What fails costs nothing but meaning: an API that cannot be loaded is left out, a reader that raises has read nothing,
-  and the last lines of the run say so. The bytes are recorded and replayed all the same.
+- `hosts` are recorded like those that Rewind knows. They are written into the session, so that a replay knows them.
+- `patcher` and `speaker` (`Lazy("parrot_llm.patch:patcher_for")`) let `rewind fork` change messages and make up
+  answers; `rewind/providers/api.py` describes them. Without them a fork can only set fields, and a made-up answer must
+  be given as a whole.
+- A failure costs only the meaning. An API that cannot be loaded is left out. If a reader raises an error, it has read
+  nothing. The last lines of the run say so. The bytes are still recorded and replayed.
 
 `rewind.providers.api` and `rewind.providers.shared` are not yet a stable interface: pin the version of Rewind.
 """
