@@ -62,7 +62,7 @@ def main() -> int:
 
 
 TITLES = {
-    "first_fill": "the catalog made anew, s",
+    "first_fill": "building the whole catalog, s",
     "catalog_size": "catalog.duckdb, MB",
     "catch_up": "catch-up of {new:,} new sessions, s",
     "catch_up_alone": "the same in a store that has no others, s",
