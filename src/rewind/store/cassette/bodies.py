@@ -20,6 +20,7 @@ from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fie
 from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
 from rewind.store.cassette.seal import UnsealedCassette
+from rewind.wire.encoding import UndecodableBody, decode
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
@@ -275,8 +276,6 @@ def _unfolded(data: bytes, coding: str | None) -> bytes | None:
     """A compressed body, unpacked; ``None`` if it is not compressed or not text."""
     if coding is None:
         return None
-    from rewind.wire.encoding import UndecodableBody, decode  # lazily: it loads what unpacks
-
     try:
         plain = decode(data, coding, limit=MOST_OF_A_BODY)
         plain.decode()

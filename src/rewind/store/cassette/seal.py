@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import zstandard
+
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
 from rewind.store.cassette.json_text import DECODER
@@ -125,8 +127,6 @@ def _why(data: bytes) -> str | None:
 
 def packed(data: bytes) -> bytes:
     """The cassette in one zstd frame that declares its size. Raises EnvironmentProblem if it shrinks beyond belief."""
-    import zstandard  # lazily: most cassettes are plain text
-
     shape = zstandard.ZstdCompressionParameters.from_level(
         _LEVEL, source_size=len(data), window_log=_WINDOW.bit_length() - 1, write_content_size=True
     )
@@ -147,8 +147,6 @@ def _most_unpacked(size: int) -> int:
 
 def unpacked(data: bytes) -> bytes:
     """The text of a packed cassette. What the frame claims is checked before anything is unpacked."""
-    import zstandard
-
     try:
         frame = zstandard.get_frame_parameters(data)
         claimed = frame.content_size
