@@ -107,7 +107,7 @@ def test_without_the_distribution_its_recordings_are_plain_http(
             "failed, KeyError: 1",
         ),
         (
-            PARROT.replace("answer = answer_of(response)", "raise OSError('no beak')"),
+            PARROT.replace("answer = read_answer(response)", "raise OSError('no beak')"),
             "failed, OSError: no beak",
         ),
     ],

@@ -71,7 +71,7 @@ def record(options: RecordOptions) -> RecordResult:
         session_start(options.command, environ, redactor, options.clock),
         name=options.name,
         tags=options.tags,
-        hosts=(*options.hosts, *hosts_from_environment(environ)),
+        hosts=(*options.hosts, *hosts_from_environment(environ), *_outside_hosts()),
         all_hosts=options.all_hosts,
         ignore=options.ignore,
         stdin_kind=stdin_kind(),
