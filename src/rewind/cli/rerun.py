@@ -18,12 +18,13 @@ from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.step_prompt import step_through
 from rewind.errors import ExitCode
 from rewind.reading.next_request import next_request, recorded_outline
+from rewind.reading.session import find_session
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.plan import ForkOptions
 from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
 from rewind.runs.replay import ReplayOptions, ReplayResult, replay
-from rewind.runs.rerun import command_to_run, find_session
+from rewind.runs.rerun import command_to_run
 from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop, Until
 from rewind.runs.upstream import upstream_of
 from rewind.settings import Settings

@@ -5,14 +5,19 @@ from pathlib import Path
 from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId
-from rewind.model.session import Recording
+from rewind.model.session import Recording, Session
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
 
 
-def open_session(home: Path, ref: str) -> SessionReader:
+def find_session(home: Path, ref: str) -> Session:
     """The session of that id, name, prefix or file. Raises SessionNotFound or AmbiguousSession."""
+    return Library(home).find(ref)
+
+
+def open_session(home: Path, ref: str) -> SessionReader:
+    """The same, opened."""
     library = Library(home)
     return library.open(library.find(ref))
 

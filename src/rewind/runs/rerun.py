@@ -18,17 +18,11 @@ from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
 from rewind.redaction.names import variable_kind
 from rewind.redaction.redactor import Redactor
-from rewind.store.library import Library
 from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"
 """For an agent that does not start without a key, where nobody is asked."""
 _SHOWN = 300
-
-
-def find_session(home: Path, ref: str) -> Session:
-    """The session that a reference names. Raises SessionNotFound, AmbiguousSession."""
-    return Library(home).find(ref)
 
 
 def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: str) -> tuple[str, ...]:
