@@ -59,10 +59,43 @@ def upstream_options(function: Command) -> Command:
     )
 
 
-def prove_options(function: Command) -> Command:
-    """How ``bisect --prove`` asks, how often, and what it may cost."""
-    return _with_options(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamFlags:
+    """How the real providers are reached, as it was given."""
+
+    connect_to: tuple[str, ...]
+    upstream_ca: str | None
+    upstream_proxy: str | None
+    insecure_upstream: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProveFlags(UpstreamFlags):
+    """The options of ``bisect --prove``, as they were given."""
+
+    proves: bool
+    samples: int
+    max_calls: int
+    max_cost: float | None
+    allow_drift: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunFlags(UpstreamFlags):
+    """The options that ``replay`` and ``fork`` share, as they were given."""
+
+    command: tuple[str, ...]
+    """In place of the recorded one, if any."""
+    on_miss: Literal["refuse", "live"]
+    allow_drift: bool
+    port: int
+
+
+def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How ``bisect --prove`` asks, how often, and what it may cost: handed over as ``flags``, a ``ProveFlags``."""
+    return _gathered(
         function,
+        ProveFlags,
         click.option(
             "--prove",
             "proves",
@@ -91,58 +124,33 @@ def prove_options(function: Command) -> Command:
             is_flag=True,
             help="With --prove: accept a changed request at the same place before the step",
         ),
+        upstream_options,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerunFlags:
-    """The options that ``replay`` and ``fork`` share, as they were given."""
-
-    command: tuple[str, ...] | None
-    """In place of the recorded one."""
-    on_miss: Literal["refuse", "live"]
-    allow_drift: bool
-    port: int
-    connect_to: tuple[str, ...]
-    upstream_ca: str | None
-    upstream_proxy: str | None
-    insecure_upstream: bool
-
-
 def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds ``[-- COMMAND…]`` and how the agent is run again, and hands them over as ``flags``, a ``RerunFlags``.
+    """``[-- COMMAND…]`` and how the agent is run again: handed over as ``flags``, a ``RerunFlags``.
 
     ``unrecorded`` says which requests ``--on-miss`` is about.
     """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def gathered(*args: Any, **given: Any) -> Any:
-            shared = {field.name: given.pop(field.name) for field in fields(RerunFlags)}
-            shared["command"] = shared["command"] or None
-            return function(*args, flags=RerunFlags(**shared), **given)
-
-        return _with_options(
-            gathered,
-            click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]"),
-            click.option(
-                "--on-miss",
-                type=click.Choice(["refuse", "live"]),
-                default="refuse",
-                help=f"{unrecorded}: refuse it (default), or ask the real provider",
-            ),
-            click.option(
-                "--allow-drift",
-                is_flag=True,
-                help="Accept a changed request at the same place of the same conversation",
-            ),
-            upstream_options,
-            click.option(
-                "--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)"
-            ),
-        )
-
-    return decorate
+    return lambda function: _gathered(
+        function,
+        RerunFlags,
+        click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]"),
+        click.option(
+            "--on-miss",
+            type=click.Choice(["refuse", "live"]),
+            default="refuse",
+            help=f"{unrecorded}: refuse it (default), or ask the real provider",
+        ),
+        click.option(
+            "--allow-drift",
+            is_flag=True,
+            help="Accept a changed request at the same place of the same conversation",
+        ),
+        upstream_options,
+        click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)"),
+    )
 
 
 def read_money(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -158,6 +166,19 @@ def read_money(context: click.Context, parameter: click.Parameter, value: str | 
             f"{value!r} is not a valid amount in US dollars, such as 0.50.", context, parameter
         )
     return usd
+
+
+def _gathered(
+    function: Callable[..., Any], flags: type[UpstreamFlags], *options: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """With these options, which the function gets as one value."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, **given: Any) -> Any:
+        value = flags(**{field.name: given.pop(field.name) for field in fields(flags)})
+        return function(*args, flags=value, **given)
+
+    return _with_options(gathered, *options)
 
 
 def _with_options(function: Command, *options: Callable[[Command], Command]) -> Command:

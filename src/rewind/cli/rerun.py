@@ -1,6 +1,6 @@
-"""How ``replay`` and ``fork`` run an agent again, once their options are read.
+"""How ``replay``, ``fork`` and ``bisect --prove`` run an agent again, once their options are read.
 
-Imported by both commands when they run: neither help nor a typo should wait for the engine.
+Imported by these commands when they run: neither help nor a typo should wait for the engine.
 """
 
 import os
@@ -9,25 +9,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from rewind.cli.app import App, print_json, warn
 from rewind.cli.editor import edit_json
-from rewind.cli.options import RerunFlags
+from rewind.cli.options import ProveFlags, RerunFlags, UpstreamFlags
+from rewind.cli.screens.proof import print_trial
 from rewind.cli.screens.rerun import print_forecast, print_forked, print_replayed, print_samples
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.step_prompt import step_through
 from rewind.errors import ExitCode
+from rewind.reading.bisect import PairBisection
 from rewind.reading.next_request import next_request, recorded_outline
 from rewind.reading.session import find_session
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.plan import ForkOptions
 from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
+from rewind.runs.probe import Proof, ProveOptions, prove
 from rewind.runs.replay import ReplayOptions, ReplayResult, replay
 from rewind.runs.rerun import command_to_run
 from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop, Until
 from rewind.runs.upstream import upstream_of
-from rewind.settings import Settings
 from rewind.views import runs as views
 
 _WORST_LAST = (ExitCode.OK, ExitCode.AGENT_FAILED, ExitCode.ENVIRONMENT, ExitCode.MISS, ExitCode.INTERRUPTED)
@@ -50,32 +53,21 @@ def run_replay(
     as_json: bool,
 ) -> ExitCode:
     """Replay the session; stop before ``step`` and ask a person, or end the agent after ``until``."""
-    settings = _settings(app, flags)
+    again = _run_again(app, session, flags, quiet=as_json)
     options = ReplayOptions(
-        session=find_session(settings.home, session),
-        home=settings.home,
-        command=flags.command,
         latency=latency,
-        allow_drift=flags.allow_drift,
-        on_miss=flags.on_miss,
         live_hosts=live_hosts,
         redact=redact,
         stepping=None if until is None else Until(until),
-        port=flags.port,
-        upstream=upstream_of(
-            settings,
-            connect_to=flags.connect_to,
-            insecure=flags.insecure_upstream,
-            announce=None if as_json else warn,
-        ),
-        ignore=settings.ignore,
+        **again,
     )
     if as_json:
         return _replay_for_json(app, options, step)
     if step is None:
         result = replay(options)
     else:
-        result, edited = step_through(options, _fork_of(app, options, step))
+        fork_there = ForkOptions(step=step, pricing=app.prices, announce=warn, **again)
+        result, edited = step_through(options, fork_there)
         if edited is not None:
             return _go_on_as_fork(edited)
     print_replayed(err(), result, result.saved(app.prices))
@@ -103,23 +95,6 @@ def _replay_for_json(app: App, options: ReplayOptions, step: int | None) -> Exit
             view["about_to_send"] = views.next_request(options.session.id, request)
     print_json(view)
     return replay_exit_code(result)
-
-
-def _fork_of(app: App, options: ReplayOptions, step: int) -> ForkOptions:
-    """The fork that a replay becomes where a person edits a request."""
-    return ForkOptions(
-        session=options.session,
-        step=step,
-        home=options.home,
-        command=options.command,
-        on_miss=options.on_miss,
-        allow_drift=options.allow_drift,
-        port=options.port,
-        upstream=options.upstream,
-        ignore=options.ignore,
-        pricing=app.prices,
-        announce=warn,
-    )
 
 
 def _go_on_as_fork(options: ForkOptions) -> ExitCode:
@@ -160,27 +135,15 @@ def run_fork(
     as_json: bool,
 ) -> ExitCode:
     """Fork the session at the step, or say what that would come to."""
-    settings, prices = _settings(app, flags), app.prices
+    prices = app.prices
     options = ForkOptions(
-        session=find_session(settings.home, session),
         step=step,
-        home=settings.home,
         edits=read_edits(edits),
-        command=flags.command,
         name=name,
-        on_miss=flags.on_miss,
-        allow_drift=flags.allow_drift,
-        port=flags.port,
-        upstream=upstream_of(
-            settings,
-            connect_to=flags.connect_to,
-            insecure=flags.insecure_upstream,
-            announce=None if as_json else warn,
-        ),
-        ignore=settings.ignore,
         pricing=prices,
         budget=None if max_cost is None else Budget(max_cost, prices),
         announce=warn,
+        **_run_again(app, session, flags, quiet=as_json),
     )
     if not dry_run:
         # Before an editor is opened, and before the plan: what may not be run is said at once.
@@ -220,11 +183,54 @@ def fork_exit_code(result: ForkResult) -> ExitCode:
     return ExitCode.OK
 
 
-# ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── bisect --prove ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _settings(app: App, flags: RerunFlags) -> Settings:
-    return app.settings(upstream_proxy=flags.upstream_proxy, upstream_ca=flags.upstream_ca)
+def run_proof(
+    app: App, found: PairBisection, flags: ProveFlags, command: tuple[str, ...] | None, *, quiet: bool
+) -> Proof:
+    """Put things back in the bad run, live, and see how it comes out; each probe is shown unless ``quiet``."""
+    if not quiet:
+        err().line()
+    options = ProveOptions(
+        samples=flags.samples,
+        most_calls=flags.max_calls,
+        max_cost=flags.max_cost,
+        allow_drift=flags.allow_drift,
+        command=command,
+        prices=app.prices,
+        announce=warn,
+        on_trial=(lambda _trial: None) if quiet else partial(print_trial, err()),
+        **_live(app, flags, quiet=quiet),
+    )
+    return prove(found.finding, found.bad.session, options)
+
+
+# ── all of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_again(app: App, session: str, flags: RerunFlags, *, quiet: bool) -> dict[str, Any]:
+    """What the options of a replay and of a fork have in common."""
+    live = _live(app, flags, quiet=quiet)
+    return live | {
+        "session": find_session(live["home"], session),
+        "command": flags.command or None,
+        "on_miss": flags.on_miss,
+        "allow_drift": flags.allow_drift,
+        "port": flags.port,
+    }
+
+
+def _live(app: App, flags: UpstreamFlags, *, quiet: bool) -> dict[str, Any]:
+    """The store, and how live calls go out."""
+    settings = app.settings(upstream_proxy=flags.upstream_proxy, upstream_ca=flags.upstream_ca)
+    upstream = upstream_of(
+        settings,
+        connect_to=flags.connect_to,
+        insecure=flags.insecure_upstream,
+        announce=None if quiet else warn,
+    )
+    return {"home": settings.home, "upstream": upstream, "ignore": settings.ignore}
 
 
 @contextmanager

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rewind.cli.app import App, common_options, complete_session, json_option, print_json, warn
-from rewind.cli.options import prove_options, upstream_options
+from rewind.cli.app import App, common_options, complete_session, json_option, print_json
+from rewind.cli.options import ProveFlags, prove_options
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_groups, print_next, print_pair
 from rewind.cli.screens.diff import print_warnings
-from rewind.cli.screens.proof import print_proof, print_trial
+from rewind.cli.screens.proof import print_proof
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.errors import ExitCode, UsageError
 from rewind.reading.bisect import bisect_groups, bisect_pair, next_commands
-from rewind.runs.upstream import upstream_of
 from rewind.views import compare as views
 
 if TYPE_CHECKING:
@@ -77,7 +76,6 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     help="Runs that went wrong (one or more)",
 )
 @prove_options
-@upstream_options
 @json_option
 @common_options
 @click.pass_obj
@@ -86,15 +84,7 @@ def command(
     runs: tuple[str, ...],
     goods: tuple[str, ...],
     bads: tuple[str, ...],
-    proves: bool,
-    samples: int,
-    max_calls: int,
-    max_cost: float | None,
-    allow_drift: bool,
-    connect_to: tuple[str, ...],
-    upstream_ca: str | None,
-    upstream_proxy: str | None,
-    insecure_upstream: bool,
+    flags: ProveFlags,
     as_json: bool,
 ) -> int:
     """Find the first step where the run BAD left the run GOOD, and say why.
@@ -121,57 +111,30 @@ def command(
       rewind bisect refund-good refund-bad --prove --samples 3 --max-cost 0.50
     """
     given = click.get_current_context().meta.get(_COMMAND) or None
-    if given and not proves:
+    if given and not flags.proves:
         raise UsageError(
             "A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND"
         )
     good_refs, bad_refs = _named(runs, goods, bads)
     if len(good_refs) + len(bad_refs) > 2:
-        if proves:
+        if flags.proves:
             raise UsageError(
                 "--prove takes one good run and one bad run.",
                 hint=f"rewind bisect {good_refs[0]} {bad_refs[0]} --prove",
             )
         return _bisect_groups(app, good_refs, bad_refs, as_json=as_json)
-    settings = app.settings(upstream_proxy=upstream_proxy, upstream_ca=upstream_ca)
-    upstream = upstream_of(
-        settings,
-        connect_to=connect_to,
-        insecure=insecure_upstream,
-        announce=None if as_json or not proves else warn,
-    )
     with ExitStack() as stack:
         with progress_line() as on_progress:
             found = stack.enter_context(
-                bisect_pair(
-                    settings.home, good_refs[0], bad_refs[0], date_all=as_json, on_progress=on_progress
-                )
+                bisect_pair(app.home, good_refs[0], bad_refs[0], date_all=as_json, on_progress=on_progress)
             )
         if not as_json:
             print_pair(out(), found)
         proof: Proof | None = None
-        if proves and found.finding.diverges:
-            from rewind.runs.probe import ProveOptions, prove  # lazily: it runs agents
+        if flags.proves and found.finding.diverges:
+            from rewind.cli.rerun import run_proof
 
-            if not as_json:
-                err().line()
-            proof = prove(
-                found.finding,
-                found.bad.session,
-                ProveOptions(
-                    home=settings.home,
-                    samples=samples,
-                    most_calls=max_calls,
-                    max_cost=max_cost,
-                    allow_drift=allow_drift,
-                    command=given,
-                    upstream=upstream,
-                    ignore=settings.ignore,
-                    prices=app.prices,
-                    announce=lambda sentence: err().line(Span(sentence, "yellow")),
-                    on_trial=(lambda _trial: None) if as_json else lambda trial: print_trial(err(), trial),
-                ),
-            )
+            proof = run_proof(app, found, flags, given, quiet=as_json)
         if as_json:
             print_json(views.bisection(found) | ({} if proof is None else {"proof": views.proof(proof)}))
         else:
