@@ -16,8 +16,7 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.files import prepare_home
-from rewind.store.folders import folder_name
+from rewind.store.files import folder_name, prepare_home
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import Fields, seal, stamped
 from rewind.store.journal.totals import Totals, totals_fields

@@ -23,8 +23,7 @@ from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, StepKind, StepRequest, StepResponse
 from rewind.store.derived import DerivedDatabase
-from rewind.store.files import prepare_home
-from rewind.store.folders import folder_name
+from rewind.store.files import folder_name, prepare_home
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.search.fill import TABLES
 from rewind.store.search.index import VERSION, SearchIndex, SearchQuery

@@ -35,8 +35,7 @@ from rewind.redaction.secrets import Secrets
 from rewind.runs.step_writer import AnswerRecorder, StepSummary
 from rewind.runs.tally import Tally
 from rewind.store.cassette.read import read_cassette, read_cassette_file
-from rewind.store.files import reason
-from rewind.store.folders import folder_name
+from rewind.store.files import folder_name, reason
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace

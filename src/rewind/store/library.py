@@ -12,8 +12,7 @@ from rewind.errors import AmbiguousSession, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.session import Session, Status
 from rewind.pricing.spending import Pricing
-from rewind.store.files import check_home, open_to_read
-from rewind.store.folders import FOLDER, session_folders
+from rewind.store.files import FOLDER, check_home, open_to_read, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
 from rewind.store.journal.totals import Totals, totals_of
 from rewind.store.session_files import PortableReader, is_session_file, names_session_file, open_session_file

@@ -15,8 +15,7 @@ from rewind.store.cassette.fields import Fields, bad, count, fields_of
 from rewind.store.cassette.records import MOST_STEPS, OF_THE_SESSION
 from rewind.store.cassette.references import References
 from rewind.store.cassette.seal import MOST_TEXT, MemoryBudget, RawRecord, UnsealedCassette, unseal
-from rewind.store.files import read_at, reason
-from rewind.store.folders import folder_name
+from rewind.store.files import folder_name, read_at, reason
 from rewind.store.journal.reader import status_of
 from rewind.store.journal.writer import STREAMS
 from rewind.wire.json_weight import value_weight

@@ -19,8 +19,7 @@ from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.pricing.spending import Pricing, cost_of_call
 from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Row, as_sql_path, json_rows
-from rewind.store.files import Progress, make_private_folder, open_private
-from rewind.store.folders import journal_size, session_folders
+from rewind.store.files import Progress, journal_size, make_private_folder, open_private, session_folders
 from rewind.store.journal.records import as_counts
 
 _BATCH = 32 * 1024 * 1024

@@ -12,8 +12,7 @@ from rewind.model.ids import BlobId, blob_id
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
-from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason
-from rewind.store.folders import start_from_name
+from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason, start_from_name
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import PartContents, read_part
 from rewind.store.journal.records import (

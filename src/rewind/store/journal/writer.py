@@ -19,8 +19,7 @@ from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart
 from rewind.model.step import StepRequest, StepResponse
 from rewind.model.surroundings import Surroundings
-from rewind.store.files import GrowingFile, make_private_folder, prepare_home, reason
-from rewind.store.folders import folder_name
+from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
 from rewind.store.journal.part import PartFile, read_part

@@ -24,8 +24,7 @@ from rewind.model.step import Step
 from rewind.providers.catalogue import identify
 from rewind.providers.summary import Passage, TextKind, answered_texts, asked_texts
 from rewind.store.derived import as_sql_text, columns, json_rows
-from rewind.store.files import Progress, open_private
-from rewind.store.folders import journal_size, session_folders
+from rewind.store.files import Progress, journal_size, open_private, session_folders
 from rewind.store.journal.lines import Fields
 from rewind.store.journal.reader import FolderReader, peek
 
