@@ -20,7 +20,7 @@ from rewind.runs.tally import MissNote
 from rewind.store.journal.totals import Totals
 from rewind.views import runs as run_views
 from rewind.views import session as views
-from rewind.views.body import body, events
+from rewind.views.session import body, events
 
 JSON: Headers = (("content-type", "application/json"),)
 SSE: Headers = (("Content-Type", "text/event-stream; charset=utf-8"),)

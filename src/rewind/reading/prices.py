@@ -7,6 +7,7 @@ from typing import Any
 
 from rewind.errors import EnvironmentProblem, RewindError
 from rewind.files import write_whole
+from rewind.model.clock import SystemClock
 from rewind.pricing import snapshot as _format
 from rewind.pricing.prices import OwnPrices, Prices
 from rewind.pricing.snapshot import DamagedSnapshot, Snapshot, checked_snapshot
@@ -76,10 +77,11 @@ def refresh(target: Path, *, url: str | None = None) -> str:
             "Fetching prices needs the package genai-prices.", hint="pip install 'llm-rewind[prices]'"
         ) from problem
     source = UpdatePrices(url=url) if url else UpdatePrices()
+    today = datetime.fromtimestamp(SystemClock().now(), UTC).date().isoformat()
     try:
         fetched = source.fetch()
         providers = fetched.providers if fetched is not None else []
-        snapshot = snapshot_of(providers, day=datetime.now(UTC).date().isoformat())
+        snapshot = snapshot_of(providers, day=today)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
         raise EnvironmentProblem(
             f"{source.url} could not be fetched: {problem}", hint="the prices you have stay in use"

@@ -19,7 +19,7 @@ from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
 from rewind.text import NONE, dollars, number, plural
-from rewind.views.body import events
+from rewind.views.session import events
 
 COLUMNS = (
     Column("#", right=True),
