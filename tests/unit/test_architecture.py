@@ -2,14 +2,12 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from code_figures import GOALS, Project, figures, read_project
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-from code_figures import GOALS, Project, figures, read_project  # noqa: E402
 
 SHARED_NAMES: dict[str, str] = {}
 """Class names that two modules may share, with the reason."""
