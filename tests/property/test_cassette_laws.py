@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from rewind.errors import BadCassette
 from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import MatchKey, SessionId, blob_id
-from rewind.model.session import Lineage, Recording
+from rewind.model.session import Lineage, Recording, Surroundings
 from rewind.model.step import Ending, Reading, Step, StepKind
-from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
 from rewind.store.cassette.bodies import bytes_of, form_of
 from rewind.store.cassette.read import read_cassette

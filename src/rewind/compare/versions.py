@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rewind.model.http import Headers
-from rewind.model.session import Recording
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Recording, Surroundings
 
 _AGENTS = frozenset({"user-agent", "x-goog-api-client"})
 _LANGUAGE, _PACKAGE, _RUNTIME, _RUNNING = (

@@ -17,8 +17,7 @@ from rewind.compare.versions import VersionChange, changed_locks, changed_versio
 from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.program import program_of
-from rewind.model.session import Session, split_step
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Session, Surroundings, split_step
 from rewind.reading.cassettes import RecordedRun
 from rewind.reading.compare import ComparedSession, opened_side_by_side
 from rewind.reading.progress import OnProgress, ignored

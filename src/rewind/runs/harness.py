@@ -20,8 +20,7 @@ from rewind.gateway.authority import Authority
 from rewind.gateway.environment import prepare
 from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
-from rewind.model.session import Session, SessionStart
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Session, SessionStart, Surroundings
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import credential_variables

@@ -16,7 +16,7 @@ from rewind.match.call import Call
 from rewind.model.clock import Clock
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Serve
-from rewind.playback.stops import Release, StopRule
+from rewind.playback.policies import Release, StopRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from time import monotonic
 
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Surroundings
 from rewind.redaction.redactor import Redactor
 
 GIT_SECONDS = 5.0

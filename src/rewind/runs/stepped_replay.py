@@ -14,7 +14,7 @@ from rewind.model.clock import Clock
 from rewind.model.session import Recording, step_in
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
-from rewind.playback.stops import StepByStep, UpTo
+from rewind.playback.policies import StepByStep, UpTo
 from rewind.playback.tape import Tape
 from rewind.runs.child import stdin_kind
 from rewind.runs.held_requests import Held, HeldRequests

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.model.http import Chunk, Headers
 from rewind.model.outcome import outcome_of
-from rewind.model.session import Lineage, Recording, Session
+from rewind.model.session import Lineage, Recording, Session, Surroundings
 from rewind.model.step import Reading, Step
-from rewind.model.surroundings import Surroundings
 from rewind.reading.body_text import decoded, is_event_stream, read_body
 from rewind.store.journal.totals import Totals
 from rewind.text import moment

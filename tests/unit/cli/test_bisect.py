@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rewind.errors import ExitCode
+from rewind.model.session import Surroundings
 from rewind.model.step import StepKind
-from rewind.model.surroundings import Surroundings
 from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 from unit.cli.talks import ACTIVE, MORNING, STRICT, SYSTEM, Talk, begin, refund, use
 

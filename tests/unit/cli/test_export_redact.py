@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rewind.model.http import ResponseHead
+from rewind.model.session import Surroundings
 from rewind.model.step import Ending, Reading, StepKind
-from rewind.model.surroundings import Surroundings
 from rewind.store.library import Library
 from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 from unit.cli.talks import HEAD, begin, refund, use

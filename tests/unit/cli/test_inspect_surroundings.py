@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Surroundings
 from unit.cli.shelf import Rewind, Shelf
 
 CLEAN = Surroundings(commit="0123456789abcdef0123456789abcdef01234567", branch="main", dirty=False)

@@ -7,9 +7,8 @@ import pytest
 
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
 from rewind.model.http import Headers
-from rewind.model.session import Recording, Session, Status
+from rewind.model.session import Recording, Session, Status, Surroundings
 from rewind.model.step import Step
-from rewind.model.surroundings import Surroundings
 from unit.store.making import request, start
 
 COMMIT = Surroundings(commit="a" * 40, dirty=False)

@@ -4,7 +4,7 @@ import pytest
 
 from rewind.model.ids import MatchKey, blob_id
 from rewind.model.step import Step
-from rewind.playback.stops import Release, StepByStep, UpTo
+from rewind.playback.policies import Release, StepByStep, UpTo
 from rewind.playback.tape import Tape
 from unit.store.making import request, response
 

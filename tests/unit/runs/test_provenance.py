@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Surroundings
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.provenance import LARGEST_CHANGES, LARGEST_LOCK, Provenance

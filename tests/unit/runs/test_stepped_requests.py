@@ -11,7 +11,7 @@ from rewind.gateway.exchange import Decided, Hold, Pass, Verdict
 from rewind.match.call import understand
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Refuse, Serve
-from rewind.playback.stops import StepByStep, UpTo
+from rewind.playback.policies import StepByStep, UpTo
 from rewind.playback.tape import Tape
 from rewind.runs.held_requests import HeldRequests
 from support.exchanges import request_of

@@ -13,9 +13,8 @@ import zstandard
 from rewind.errors import BadCassette, EnvironmentProblem, ExitCode
 from rewind.model.http import Chunk, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey, SessionId, blob_id
-from rewind.model.session import Edited, Lineage, Status
+from rewind.model.session import Edited, Lineage, Status, Surroundings
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind
-from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
 from rewind.store.cassette import bodies as cassette_bodies
 from rewind.store.cassette import records as cassette_records

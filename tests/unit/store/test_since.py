@@ -9,9 +9,8 @@ import pytest
 
 from rewind.conversation.sketch import Sketch
 from rewind.model.ids import MatchKey, SessionId
-from rewind.model.session import Lineage, Session, SessionStart
+from rewind.model.session import Lineage, Session, SessionStart, Surroundings
 from rewind.model.step import Reading, StepKind
-from rewind.model.surroundings import Surroundings
 from rewind.store.journal.first_seen import CallField, FieldValue, FirstSeen, first_seen
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rewind.model.session import Status
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Status, Surroundings
 from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.journal import records as journal
 from rewind.store.journal.lines import seal, unseal

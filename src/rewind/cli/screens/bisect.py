@@ -11,7 +11,7 @@ from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
 from rewind.compare.groups import GroupFinding, MoveColumn
 from rewind.compare.phrases import NO_STEP, MoveResult, move_result, ruled_out_text, step_label
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Surroundings
 from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection
 from rewind.reading.compare import ComparedSession
 from rewind.safe import safe_line

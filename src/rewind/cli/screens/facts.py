@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from rewind.cli.screens.layout import LONGEST
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.outcome import Outcome, outcome_of
-from rewind.model.session import Lineage, Session
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Lineage, Session, Surroundings
 from rewind.safe import safe_line
 from rewind.text import duration, moment, plural
 

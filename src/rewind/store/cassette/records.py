@@ -13,9 +13,8 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.session import SessionEnd, SessionStart
+from rewind.model.session import SessionEnd, SessionStart, Surroundings
 from rewind.model.step import Ending, Reading, StepKind, StepRequest, StepResponse
-from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
 from rewind.store.cassette import fields as check
 from rewind.store.cassette.fields import Fields

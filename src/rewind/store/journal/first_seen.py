@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rewind.conversation.sketch import NOTHING, Sketch, read_sketch
-from rewind.model.session import Session, SessionStart
-from rewind.model.surroundings import Surroundings
+from rewind.model.session import Session, SessionStart, Surroundings
 from rewind.store.files import Progress, folder_time, read_file, session_folders
 from rewind.store.journal.lines import BadLine, unseal
 from rewind.store.journal.reader import peek, start_in

@@ -10,9 +10,8 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
-from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart
+from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
-from rewind.model.surroundings import Surroundings
 from rewind.model.usage import Usage
 from rewind.store.journal.lines import BadLine, Fields, is_torn, unseal, welded
 

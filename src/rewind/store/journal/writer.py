@@ -16,9 +16,8 @@ from rewind.errors import EnvironmentProblem
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.http import ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
-from rewind.model.session import SessionEnd, SessionStart
+from rewind.model.session import SessionEnd, SessionStart, Surroundings
 from rewind.model.step import StepRequest, StepResponse
-from rewind.model.surroundings import Surroundings
 from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
