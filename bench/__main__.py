@@ -42,9 +42,7 @@ def main() -> int:
     if options.json:
         print(json.dumps(report.as_json(results, names, load_before=load), indent=2))
         return 0
-    print(
-        f"{machine.description()}; load {load:.1f} before, {machine.load():.1f} after; medians of {count} rounds"
-    )
+    print(f"{machine.description()}; load {load:.1f} before, {machine.load():.1f} after; medians of {count} rounds")
     print()
     print(report.table(results, names))
     print()
@@ -56,9 +54,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Rewind beside no proxy and beside mitmproxy."
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Rewind beside no proxy and beside mitmproxy.")
     parser.add_argument("--quick", action="store_true", help="about three minutes; shows the order of things")
     parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often everything is measured")
@@ -71,10 +67,7 @@ def parse() -> argparse.Namespace:
         help=f"leave out: {', '.join(CONTENDERS)}",
     )
     parser.add_argument(
-        "--before",
-        type=Path,
-        metavar="FILE",
-        help="the `rewind` of another checkout, measured in turns with this one",
+        "--before", type=Path, metavar="FILE", help="the `rewind` of another checkout, measured in turns with this one"
     )
     parser.add_argument("--unpinned", action="store_true", help="let the system choose the cores")
     return parser.parse_args()

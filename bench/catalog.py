@@ -49,15 +49,9 @@ def main() -> int:
     )
     print("\n| | median | slowest |\n|---|---|---|")
     for name, values in figures.items():
-        print(
-            f"| {TITLES[name].format(new=options.new)} | {statistics.median(values):,.2f} | {max(values):,.2f} |"
-        )
+        print(f"| {TITLES[name].format(new=options.new)} | {statistics.median(values):,.2f} | {max(values):,.2f} |")
     print()
-    print(
-        "\n".join(
-            goals.catalog_standing({name: statistics.median(values) for name, values in figures.items()})
-        )
-    )
+    print("\n".join(goals.catalog_standing({name: statistics.median(values) for name, values in figures.items()})))
     return 0
 
 
@@ -133,13 +127,7 @@ def command(home: Path, *arguments: str, python: str = sys.executable) -> float:
 
 def _run(arguments: list[str]) -> str:
     done = subprocess.run(
-        arguments,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
+        arguments, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, stdin=subprocess.DEVNULL
     )
     return done.stdout
 
@@ -155,9 +143,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=10_000, metavar="N", help="in the store (10,000)")
     parser.add_argument("--new", type=int, default=1_000, metavar="N", help="that come anew (1,000)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="how often each is measured (5)")
-    parser.add_argument(
-        "--before", metavar="PYTHON", help="of another checkout: its commands are run in turns"
-    )
+    parser.add_argument("--before", metavar="PYTHON", help="of another checkout: its commands are run in turns")
     parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
     return parser.parse_args()
 

@@ -26,9 +26,7 @@ def make_certificates(folder: Path) -> tuple[Path, Path]:
         _blank(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)]), ca_name, key.public_key())
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     private = key.private_bytes(

@@ -33,21 +33,13 @@ def main() -> None:
     figures: dict[str, float | int]
     if options.scenario == "streams":
         firsts, transits, spreads = load.streams(route, requests)
-        figures = {
-            "first_event_ms": middle(firsts),
-            "event_transit_ms": middle(transits),
-            "spread_ms": middle(spreads),
-        }
+        figures = {"first_event_ms": middle(firsts), "event_transit_ms": middle(transits), "spread_ms": middle(spreads)}
     elif options.connections == 1:
         took = load.one_by_one(route, requests, fresh=options.fresh)
         figures = {"call_ms": middle(took), "call_p99_ms": near_worst(took)}
     else:
         took, whole = load.all_at_once(route, requests, options.connections)
-        figures = {
-            "rate": len(took) / (whole / 1e9),
-            "call_ms": middle(took),
-            "call_p99_ms": near_worst(took),
-        }
+        figures = {"rate": len(took) / (whole / 1e9), "call_ms": middle(took), "call_p99_ms": near_worst(took)}
     figures["seconds"] = time.perf_counter() - began
     figures["client_cpu_per_1000"] = (time.process_time() - own_before) / len(requests) * 1000
     after = machine.cpu_seconds(watched) if watched else None
@@ -75,9 +67,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--direct", metavar="ADDRESS:PORT", help="of the provider; without it, HTTPS_PROXY")
     parser.add_argument("--ca", metavar="FILE", help="to trust; without it, SSL_CERT_FILE")
     parser.add_argument("--core", type=int, metavar="N", help="stay on this core")
-    parser.add_argument(
-        "--watch", metavar="PID", help="also tell the CPU time of this process, or of the 'parent'"
-    )
+    parser.add_argument("--watch", metavar="PID", help="also tell the CPU time of this process, or of the 'parent'")
     return parser.parse_args()
 
 

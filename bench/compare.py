@@ -66,16 +66,11 @@ KINDS = (
 def main() -> int:
     options = parse()
     load = machine.load()
-    print(
-        f"{machine.description()}; load {load:.1f} before; medians of {options.rounds}, seconds of work",
-        flush=True,
-    )
+    print(f"{machine.description()}; load {load:.1f} before; medians of {options.rounds}, seconds of work", flush=True)
     shapes = [(f"{TURNS} turns a conversation", TURNS, options.steps)]
     shapes.append(("one conversation", sys.maxsize, options.long))
     for title, turns, sizes in shapes:
-        print(
-            f"\n{title}\n\n| steps | {' | '.join(kind.title for kind in KINDS)} |\n|---|{'---|' * len(KINDS)}"
-        )
+        print(f"\n{title}\n\n| steps | {' | '.join(kind.title for kind in KINDS)} |\n|---|{'---|' * len(KINDS)}")
         for steps in sizes:
             print(f"| {steps:,} | {' | '.join(_row(steps, turns, options.rounds))} |", flush=True)
     return 0
@@ -95,14 +90,7 @@ def _row(steps: int, turns: int, rounds: int) -> list[str]:
 
 
 def _taken(home: Path, kind: Kind, prefix: str) -> float:
-    command = [
-        sys.executable,
-        "-m",
-        "rewind",
-        *kind.command.split(),
-        f"{prefix}base",
-        f"{prefix}{kind.other}",
-    ]
+    command = [sys.executable, "-m", "rewind", *kind.command.split(), f"{prefix}base", f"{prefix}{kind.other}"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*command, "--home", str(home)], capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -150,11 +138,7 @@ def make(home: Path, session: str, name: str, steps: int, turns: int) -> None:
             }
             _write(writer, threads, index, request, answer)
             result = {"type": "tool_result", "tool_use_id": tool, "content": _text(words, 30)}
-            messages = [
-                *messages,
-                {"role": "assistant", "content": content},
-                {"role": "user", "content": [result]},
-            ]
+            messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": [result]}]
     writer.end(ended=1.7e9 + steps * 10, exit_code=0, redactions=0, remarks=())
 
 
@@ -204,9 +188,7 @@ def _text(words: random.Random, count: int) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--steps", type=int, nargs="*", default=[1000, 4000, 16000], help="short conversations"
-    )
+    parser.add_argument("--steps", type=int, nargs="*", default=[1000, 4000, 16000], help="short conversations")
     parser.add_argument("--long", type=int, nargs="*", default=[250, 1000], help="one conversation")
     parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()

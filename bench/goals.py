@@ -34,9 +34,7 @@ class Goal:
 GOALS = (
     Goal(figure="help", words="--help, times python -c pass, at most 4", beside=BASE, limit=4),
     Goal(figure="record_true", words="record `true`, ms on a quiet machine, at most 300", limit=300),
-    Goal(
-        figure="record_true", words="record `true`, times mitmproxy, at most 0.25", beside=RIVAL, limit=0.25
-    ),
+    Goal(figure="record_true", words="record `true`, times mitmproxy, at most 0.25", beside=RIVAL, limit=0.25),
     Goal(
         figure="replay_rate",
         words="replay with 16 connections, times mitmproxy, at least 10",
@@ -56,9 +54,7 @@ GOALS = (
 
 
 CATALOG_GOALS = (
-    Goal(
-        figure="catch_up", words="catch-up of 1,000 new sessions, s on a quiet machine, at most 2", limit=2.0
-    ),
+    Goal(figure="catch_up", words="catch-up of 1,000 new sessions, s on a quiet machine, at most 2", limit=2.0),
     Goal(figure="stats", words="rewind stats over 1,000,000 steps, s, at most 1", limit=1.0),
     Goal(figure="list", words="rewind list with 10,000 sessions, s, at most 0.4", limit=0.4),
 )

@@ -51,13 +51,7 @@ _ANSWER_HEADERS = (
 
 
 def make_sessions(
-    home: Path,
-    count: int,
-    steps: int,
-    *,
-    last: float,
-    seed: int,
-    system: Callable[[int], str] = lambda _nth: "5" * 12,
+    home: Path, count: int, steps: int, *, last: float, seed: int, system: Callable[[int], str] = lambda _nth: "5" * 12
 ) -> list[Path]:
     """That many sessions of so many steps each, the last of which ends then; their folders.
 
@@ -112,12 +106,7 @@ def _lines(start: SessionStart, steps: int, source: random.Random, system: str) 
         lines.append(_sealed(request % (values | {"ts": ts, "n": 2 * step - 1})))
         lines.append(_sealed(answer % (values | {"ts": ts + ms / 1000, "n": 2 * step})))
     end = SessionEnd(
-        ended=ts + 1,
-        exit_code=int(source.random() < 0.1),
-        stdin=None,
-        stdout=None,
-        stderr=None,
-        redactions=0,
+        ended=ts + 1, exit_code=int(source.random() < 0.1), stdin=None, stdout=None, stderr=None, redactions=0
     )
     counted = Totals(steps=steps, llm_calls=steps)
     last = stamped(journal.end_fields(end, totals_fields(counted), 0), run=run, number=2 * steps + 1)
@@ -153,9 +142,7 @@ def _templates(provider: str, host: str, target: str, model: str) -> tuple[str, 
         kind=StepKind.LLM_CALL,
         provider=provider,
         match_key=MatchKey(_mark("key")),
-        head=RequestHead(
-            method="POST", scheme="https", host=host, port=443, target=target, headers=_REQUEST_HEADERS
-        ),
+        head=RequestHead(method="POST", scheme="https", host=host, port=443, target=target, headers=_REQUEST_HEADERS),
         body=BlobId(_mark("body")),
         body_size=4000,
         model=model,

@@ -46,9 +46,7 @@ def description() -> str:
     model = "processor unknown"
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(
-            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model
-        )
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
     system, python = platform.system(), platform.python_version()
     return f"{len(cores())} cores ({model}), {system} {platform.release().split('-')[0]}, Python {python}"
 

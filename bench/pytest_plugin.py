@@ -35,9 +35,7 @@ ANSWER = {
     "object": "chat.completion",
     "created": 1762000000,
     "model": "gpt-4o-mini",
-    "choices": [
-        {"index": 0, "message": {"role": "assistant", "content": "word " * 300}, "finish_reason": "stop"}
-    ],
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "word " * 300}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 500, "completion_tokens": 300, "total_tokens": 800},
 }
 CONFTEST = """
@@ -158,9 +156,7 @@ def each_test(folder: Path, rounds: int, tests: int) -> None:
             "    socket.getaddrinfo = lambda host, _port, *rest, **more: "
             "real('127.0.0.1', int(port), *rest, **more)\n"
         )
-        run_tests(
-            folder, "pytest-recording", "--record-mode=rewrite", env={**resolve, "PYTHONPATH": str(folder)}
-        )
+        run_tests(folder, "pytest-recording", "--record-mode=rewrite", env={**resolve, "PYTHONPATH": str(folder)})
     first: dict[str, list[float]] = {kind: [] for kind in KINDS}
     others: dict[str, list[float]] = {kind: [] for kind in KINDS}
     work: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -176,9 +172,7 @@ def each_test(folder: Path, rounds: int, tests: int) -> None:
     rows = {
         "median": {kind: statistics.median(others[kind]) for kind in KINDS},
         "slowest of twenty": {kind: statistics.quantiles(others[kind], n=20)[-1] for kind in KINDS},
-        "median, less the stub's (goal: at most 15)": {
-            kind: statistics.median(others[kind]) - stub for kind in KINDS
-        },
+        "median, less the stub's (goal: at most 15)": {kind: statistics.median(others[kind]) - stub for kind in KINDS},
         "median of the work, less the stub's": {
             kind: statistics.median(work[kind]) - statistics.median(work["stub"]) for kind in KINDS
         },
@@ -188,9 +182,7 @@ def each_test(folder: Path, rounds: int, tests: int) -> None:
         print(f"| {title} | {' | '.join(f'{1000 * row[kind]:.1f}' for kind in KINDS)} |")
 
 
-def run_tests(
-    folder: Path, kind: str, *words: str, env: Mapping[str, str] | None = None
-) -> list[tuple[float, float]]:
+def run_tests(folder: Path, kind: str, *words: str, env: Mapping[str, str] | None = None) -> list[tuple[float, float]]:
     taken = folder / "taken.json"
     environ = {
         **{name: value for name, value in os.environ.items() if "proxy" not in name.lower() and name != "CI"},
@@ -223,9 +215,7 @@ def provider(leaf: Path) -> Iterator[int]:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.pytest_plugin", description="What the pytest plugin costs."
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.pytest_plugin", description="What the pytest plugin costs.")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of all kinds in turn (5)")
     parser.add_argument("--tests", type=int, default=60, metavar="N", help="in each process (60)")
     return parser.parse_args()

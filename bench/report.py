@@ -19,9 +19,7 @@ def table(results: Results, names: Sequence[str]) -> str:
     middle = medians(results)
     for figure in FIGURES:
         values = middle.get(figure.key, {})
-        cells = [
-            _cell(figure, values.get(name), values.get(BASE) if name != BASE else None) for name in names
-        ]
+        cells = [_cell(figure, values.get(name), values.get(BASE) if name != BASE else None) for name in names]
         beside = [_times(values.get(name), values.get(RIVAL)) for name in ours(names) if RIVAL in names]
         rows.append([figure.title, figure.unit, *cells, *beside])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -60,13 +58,7 @@ def beside_before(results: Results) -> str:
         before, now = values.get("before"), values.get("rewind")
         if before is not None and now is not None:
             rows.append(
-                [
-                    figure.title,
-                    figure.unit,
-                    _number(before),
-                    _number(now),
-                    f"{now / before:.3f}" if before else "-",
-                ]
+                [figure.title, figure.unit, _number(before), _number(now), f"{now / before:.3f}" if before else "-"]
             )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(_aligned(row, widths)).rstrip() for row in rows)

@@ -12,9 +12,7 @@ Results = dict[str, dict[str, list[float]]]
 """Figure → contender → what each round gave."""
 
 
-def run(
-    contenders: Sequence[Contender], once: Sequence[Measure], repeated: Sequence[Measure], rounds: int
-) -> Results:
+def run(contenders: Sequence[Contender], once: Sequence[Measure], repeated: Sequence[Measure], rounds: int) -> Results:
     """Every measure with every contender, neighbours in time; another one begins in each round."""
     results: Results = defaultdict(lambda: defaultdict(list))
     for contender in contenders:
@@ -31,10 +29,7 @@ def run(
 
 
 def medians(results: Results) -> dict[str, dict[str, float]]:
-    return {
-        figure: {name: statistics.median(values) for name, values in of.items()}
-        for figure, of in results.items()
-    }
+    return {figure: {name: statistics.median(values) for name, values in of.items()} for figure, of in results.items()}
 
 
 def _take(measure: Measure, contenders: Sequence[Contender], results: Results) -> None:

@@ -65,9 +65,7 @@ def measure(setup: Setup, calls: int, rounds: int) -> dict[str, float]:
     with direct(setup) as ask_directly, httpx.Client() as client:
 
         def ask(number: int) -> None:
-            client.post(
-                f"https://{traffic.HOST}/v1/chat/completions", content=body(number)
-            ).raise_for_status()
+            client.post(f"https://{traffic.HOST}/v1/chat/completions", content=body(number)).raise_for_status()
 
         @rewind.session("warm-up", **options)
         def warm_up() -> None:
@@ -153,11 +151,7 @@ def timed(work: Callable[[int], object], count: int) -> list[float]:
 def told(figures: dict[str, float]) -> Iterator[str]:
     for kind, value in figures.items():
         against = next(
-            (
-                first
-                for first in ("call, direct", "tool, plain function")
-                if first.split(",")[0] == kind.split(",")[0]
-            ),
+            (first for first in ("call, direct", "tool, plain function") if first.split(",")[0] == kind.split(",")[0]),
             None,
         )
         ratio = ""

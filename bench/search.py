@@ -88,9 +88,7 @@ def main() -> int:
     if options.json:
         print(json.dumps({"steps": options.steps, "load_before": load, "figures": figures}, indent=2))
         return 0
-    print(
-        f"{machine.description()}; {options.steps:,} steps; load {load:.1f} before, {machine.load():.1f} after"
-    )
+    print(f"{machine.description()}; {options.steps:,} steps; load {load:.1f} before, {machine.load():.1f} after")
     print()
     print("| | median | slowest |\n|---|---|---|")
     for name, values in figures.items():
@@ -99,18 +97,14 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.search", description="rewind search over many steps."
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.search", description="rewind search over many steps.")
     parser.add_argument("--steps", type=int, default=1_000_000, metavar="N", help="how many (1,000,000)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="how often each is measured (5)")
     parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
     return parser.parse_args()
 
 
-def timed(
-    rounds: int, work: Callable[[], object], *, before: Callable[[], object] = lambda: None
-) -> list[float]:
+def timed(rounds: int, work: Callable[[], object], *, before: Callable[[], object] = lambda: None) -> list[float]:
     """Seconds of each round."""
     taken = []
     for _ in range(rounds):

@@ -28,12 +28,7 @@ def main() -> int:
         print(f"making {options.sessions:,} sessions", file=sys.stderr)
         last = options.sessions - 1
         make_sessions(
-            home,
-            options.sessions,
-            STEPS,
-            last=time.time(),
-            seed=1,
-            system=lambda nth: NEW if nth == last else OLD,
+            home, options.sessions, STEPS, last=time.time(), seed=1, system=lambda nth: NEW if nth == last else OLD
         )
         size = sum(file.stat().st_size for file in home.rglob("journal.jsonl"))
         print(

@@ -120,9 +120,7 @@ def shown(taken: list[float]) -> str:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.trace", description="What a step of a trace costs."
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.trace", description="What a step of a trace costs.")
     parser.add_argument("--steps", type=int, default=5000, metavar="N", help="of each kind (5,000)")
     return parser.parse_args()
 

@@ -20,9 +20,7 @@ def prose(size: int, seed: int) -> str:
 
 def _words(count: int) -> list[str]:
     dice = random.Random(0)
-    syllables = [
-        first + second for first in "bcdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er")
-    ]
+    syllables = [first + second for first in "bcdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "er")]
     return ["".join(dice.choices(syllables, k=dice.choice((1, 2, 2, 3)))) for _ in range(count)]
 
 
@@ -55,9 +53,7 @@ def conversation(turns: int) -> list[bytes]:
     messages = [{"role": "system", "content": SYSTEM_PROMPT}]
     requests = []
     for turn in range(turns):
-        messages.append(
-            {"role": "user", "content": f"{prose(400, seed=1000 + turn)} {MARK.decode()}{turn:08d}"}
-        )
+        messages.append({"role": "user", "content": f"{prose(400, seed=1000 + turn)} {MARK.decode()}{turn:08d}"})
         requests.append(request({"model": "gpt-5-mini", "temperature": 0, "messages": messages}))
         messages.append({"role": "assistant", "content": prose(1600, seed=5000 + turn)})
     return requests

@@ -14,9 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     today = datetime.now(UTC).date().isoformat()
     parser.add_argument("--date", default=today, help="the day written into the snapshot (today)")
-    parser.add_argument(
-        "--output", type=Path, default=SHIPPED, help="where to write (the package's own file)"
-    )
+    parser.add_argument("--output", type=Path, default=SHIPPED, help="where to write (the package's own file)")
     given = parser.parse_args()
     data = snapshot_of(bundled(), day=given.date)
     snapshot = Snapshot(data)

@@ -35,9 +35,7 @@ def main(folder: Path) -> int:
         in_sdist = archive.getnames()
     faults = [f"{wheel.name} lacks {name}" for name in IN_WHEEL if not _holds(in_wheel, name)]
     faults += [f"{sdist.name} lacks {name}" for name in IN_SDIST if not _holds(in_sdist, name)]
-    faults += [
-        f"{wheel.name} holds {name}" for name in in_wheel if not name.startswith(("rewind/", "llm_rewind-"))
-    ]
+    faults += [f"{wheel.name} holds {name}" for name in in_wheel if not name.startswith(("rewind/", "llm_rewind-"))]
     faults += [f"{name} is packed" for name in (*in_wheel, *in_sdist) if any(part in name for part in NEVER)]
     for fault in faults:
         print(fault, file=sys.stderr)

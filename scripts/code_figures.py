@@ -54,9 +54,7 @@ class Module:
                     if _is_text(statement):
                         docs.update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
         numbered = enumerate(self.text.splitlines(), 1)
-        return sum(
-            1 for n, line in numbered if line.strip() and not line.lstrip().startswith("#") and n not in docs
-        )
+        return sum(1 for n, line in numbered if line.strip() and not line.lstrip().startswith("#") and n not in docs)
 
     @property
     def public_classes(self) -> Iterator[str]:
@@ -84,9 +82,7 @@ class Project:
 
     def with_one_importer(self) -> list[str]:
         return sorted(
-            name
-            for name, who in self.importers().items()
-            if len(who) == 1 and not self.modules[name].is_package
+            name for name, who in self.importers().items() if len(who) == 1 and not self.modules[name].is_package
         )
 
     def shared_class_names(self) -> dict[str, list[str]]:

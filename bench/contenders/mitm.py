@@ -82,8 +82,7 @@ class Mitmproxy:
         began = time.perf_counter()
         with self._mitmdump(options, on_core=setup.proxy_core) as (process, port):
             env = setup.environment(
-                HTTPS_PROXY=f"http://127.0.0.1:{port}",
-                SSL_CERT_FILE=str(self._home / "mitmproxy-ca-cert.pem"),
+                HTTPS_PROXY=f"http://127.0.0.1:{port}", SSL_CERT_FILE=str(self._home / "mitmproxy-ca-cert.pem")
             )
             run = setup.run(setup.client(*client, "--watch", str(process.pid)), env)
         return Run(figures=run.figures, wall=time.perf_counter() - began)
@@ -128,15 +127,7 @@ def install() -> None:
         return
     print("Installing mitmproxy into an environment of its own …", file=sys.stderr, flush=True)
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(CACHE)], check=True)
-    pip = [
-        str(CACHE / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "mitmproxy",
-    ]
+    pip = [str(CACHE / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "mitmproxy"]
     subprocess.run(pip, check=True, stdout=sys.stderr)
 
 

@@ -33,11 +33,7 @@ class Rewind:
         began = time.perf_counter()
         env = self._setup.environment(**self._variables)
         subprocess.run(
-            [self._command, "record", "true"],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
+            [self._command, "record", "true"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True
         )
         return time.perf_counter() - began
 
@@ -53,9 +49,7 @@ class Rewind:
         setup = self._setup.seated(pinned)
         command = [self._command, "replay", name, "--", *setup.client(*client, "--watch", "parent")]
         # 1: the client printed other figures than when it was recorded. A miss would be 4.
-        return setup.run(
-            command, setup.environment(**self._variables), allowed=(0, 1), on_core=setup.proxy_core
-        )
+        return setup.run(command, setup.environment(**self._variables), allowed=(0, 1), on_core=setup.proxy_core)
 
     def stored(self, name: str) -> int:
         """All files of the newest session; a benchmark asks right after recording it."""

@@ -13,11 +13,7 @@ TOOLS: list[Any] = [
     {
         "name": "lookup_account",
         "description": "The account that an order belongs to",
-        "input_schema": {
-            "type": "object",
-            "properties": {"order": {"type": "string"}},
-            "required": ["order"],
-        },
+        "input_schema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
     },
     {
         "name": "refund",
@@ -46,9 +42,7 @@ def support(query: str) -> str:
     client = Anthropic()
     messages: list[Any] = [{"role": "user", "content": query}]
     while True:
-        answer = client.messages.create(
-            model=MODEL, max_tokens=500, system=SYSTEM, tools=TOOLS, messages=messages
-        )
+        answer = client.messages.create(model=MODEL, max_tokens=500, system=SYSTEM, tools=TOOLS, messages=messages)
         if answer.stop_reason != "tool_use":
             return "".join(block.text for block in answer.content if block.type == "text")
         messages += _next_turn(answer)
@@ -70,9 +64,7 @@ async def run_customer_support_agent(query: str) -> str:
 def classify(message: str) -> str:
     """One word for a customer's message, streamed from another provider."""
     stream = OpenAI().chat.completions.create(
-        model="gpt-4o-mini",
-        messages=[{"role": "user", "content": f"Classify in one word: {message}"}],
-        stream=True,
+        model="gpt-4o-mini", messages=[{"role": "user", "content": f"Classify in one word: {message}"}], stream=True
     )
     return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices).strip().lower()
 

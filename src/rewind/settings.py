@@ -95,10 +95,7 @@ FLAGS = {"hosts": "--host", "upstream_proxy": "--upstream-proxy", "upstream_ca":
 
 
 def read_settings(
-    flags: Mapping[str, Any] | None = None,
-    *,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
+    flags: Mapping[str, Any] | None = None, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Settings:
     """The settings of this call. A flag that is ``None`` or an empty list was not given."""
     env = os.environ if env is None else env

@@ -62,9 +62,7 @@ def test_the_changed_prompt_of_a_real_run_is_named_with_where_and_since_when(sto
 
 
 def test_two_runs_of_the_same_agent_are_the_same(store: Path) -> None:
-    assert compared(store, "bisect", "good", "good-again", code=0).text.startswith(
-        "✓ No divergence: 4 of 4 steps"
-    )
+    assert compared(store, "bisect", "good", "good-again", code=0).text.startswith("✓ No divergence: 4 of 4 steps")
     assert "✓ the same" in compared(store, "diff", "good", "good-again", code=0).text
 
 
@@ -78,9 +76,7 @@ def test_the_difference_of_two_real_runs_is_told_step_by_step(store: Path) -> No
 
 
 def test_several_real_runs_part_at_one_column(store: Path) -> None:
-    shown = compared(
-        store, "bisect", "--good", "good", "good-again", "--bad", "bad", "bad-again", code=1
-    ).text
+    shown = compared(store, "bisect", "--good", "good", "good-again", "--bad", "bad", "bad-again", code=1).text
     assert shown.startswith("✗ They part at step 3: 2 good runs, 2 bad runs\n")
     assert re.search(r"^  bad   [0-9a-f]{8}  bad-again +A  A  B  ·$", shown, re.MULTILINE)
     assert "Shared     system prompt changed, from step 1 on\n" in shown

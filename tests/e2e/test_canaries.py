@@ -62,10 +62,7 @@ def test_no_secret_is_found_anywhere_under_the_store(lab: MakeLab) -> None:
     secrets = planted()
     bench = lab(echoing(secrets))
     recorded = bench.record(
-        "leaky.py",
-        secrets["INTERNAL_SERVICE_SECRET"],
-        f"--password={secrets['DATABASE_PASSWORD']}",
-        env=secrets,
+        "leaky.py", secrets["INTERNAL_SERVICE_SECRET"], f"--password={secrets['DATABASE_PASSWORD']}", env=secrets
     ).ok()
     assert bench.provider.calls == 7
     # The agent itself was not touched: its output and its requests carry what it put in.
@@ -99,9 +96,7 @@ def test_a_recording_without_its_secrets_still_replays_with_other_ones(lab: Make
     secrets = planted()
     bench = lab(echoing(secrets))
     recorded = bench.record("leaky.py", "--verbose", env=secrets).ok()
-    replayed = bench.replay(
-        recorded.session, env=planted() | {"DATABASE_PASSWORD": secrets["DATABASE_PASSWORD"]}
-    )
+    replayed = bench.replay(recorded.session, env=planted() | {"DATABASE_PASSWORD": secrets["DATABASE_PASSWORD"]})
     assert replayed.code in (0, 1), replayed.talk  # its own secret in its output may differ
     assert "7/7" in replayed.talk
 

@@ -92,9 +92,7 @@ def test_a_file_on_stdin_is_handed_over_and_given_again(home: Path, tmp_path: Pa
     assert run_rewind(["replay", session], home).ok().stdout == done.stdout
 
 
-def test_a_child_that_goes_back_in_its_file_does_not_disturb_the_end_of_the_run(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_child_that_goes_back_in_its_file_does_not_disturb_the_end_of_the_run(home: Path, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_bytes(b"0123456789")
     code = "import os; os.lseek(0, 2, os.SEEK_SET); print(os.pread(0, 3, 0))"
@@ -214,10 +212,7 @@ def test_when_our_reader_leaves_the_agent_feels_it(home: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_under_stdout_is_no_bug_of_ours(home: Path) -> None:
-    with (
-        open("/dev/full", "wb") as full,
-        started(home, python("print('x' * 100_000)"), stdout=full) as process,
-    ):
+    with open("/dev/full", "wb") as full, started(home, python("print('x' * 100_000)"), stdout=full) as process:
         _, talk = process.communicate(timeout=PATIENCE)
     assert b"Exception in thread" not in talk
     assert b"Session recorded" in talk
@@ -365,18 +360,14 @@ def test_ctrl_c_interrupts_the_agent_and_rewind_keeps_what_it_did(home: Path) ->
 
 
 def test_the_end_of_input_reaches_the_agent(home: Path) -> None:
-    terminal = Terminal(
-        home, python("import sys; print('ready', flush=True); print(len(sys.stdin.read()), 'bytes')")
-    )
+    terminal = Terminal(home, python("import sys; print('ready', flush=True); print(len(sys.stdin.read()), 'bytes')"))
     terminal.read_until(lambda seen: b"ready" in seen)
     terminal.type(b"abc\r\x04")
     assert terminal.end() == 0, terminal.seen
     assert b"4 bytes" in terminal.seen
 
 
-def test_in_a_terminal_too_a_file_that_cannot_be_executed_is_one_clear_sentence(
-    home: Path, tmp_path: Path
-) -> None:
+def test_in_a_terminal_too_a_file_that_cannot_be_executed_is_one_clear_sentence(home: Path, tmp_path: Path) -> None:
     script = tmp_path / "agent"
     script.write_bytes(b"\x00 neither a script nor a program")
     script.chmod(0o755)

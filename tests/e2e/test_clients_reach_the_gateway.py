@@ -40,9 +40,7 @@ ANTHROPIC = {
     "stop_sequence": None,
     "usage": {"input_tokens": 1, "output_tokens": 1},
 }
-GEMINI = {
-    "candidates": [{"content": {"role": "model", "parts": [{"text": MESSAGE}]}, "finishReason": "STOP"}]
-}
+GEMINI = {"candidates": [{"content": {"role": "model", "parts": [{"text": MESSAGE}]}, "finishReason": "STOP"}]}
 
 
 @dataclass(frozen=True)
@@ -100,9 +98,7 @@ class StandIn:
     def _serve(self, sock: socket.socket, door: str, host: str) -> None:
         while head := _head(sock):
             lines = head.decode("latin-1").split("\r\n")
-            headers = {
-                name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
-            }
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
             path = lines[0].split(" ")[1]
             through = door
             if path.startswith("http://"):
@@ -115,8 +111,7 @@ class StandIn:
             answer = GEMINI if "generateContent" in path else ANTHROPIC if "messages" in path else CHAT
             body = json.dumps(answer).encode()
             sock.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
-                + body
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
             )
 
 
@@ -147,30 +142,15 @@ def gateway() -> Iterator[StandIn]:
     stand_in.close()
 
 
-USERS_OWN = {
-    "OPENAI_API_KEY": "k",
-    "ANTHROPIC_API_KEY": "k",
-    "GEMINI_API_KEY": "k",
-    "PYTHONWARNINGS": "error",
-}
+USERS_OWN = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "PYTHONWARNINGS": "error"}
 
 
-def run(
-    gateway: StandIn, folder: Path, command: list[str], **variables: str
-) -> "subprocess.CompletedProcess[str]":
+def run(gateway: StandIn, folder: Path, command: list[str], **variables: str) -> "subprocess.CompletedProcess[str]":
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), **USERS_OWN, **variables}
     rules = HostRules((*LLM_HOSTS, *hosts_from_environment(env)))
-    child = prepare(
-        folder, env, port=gateway.port, authority_pem=gateway.authority.certificate_pem, rules=rules
-    )
+    child = prepare(folder, env, port=gateway.port, authority_pem=gateway.authority.certificate_pem, rules=rules)
     return subprocess.run(
-        command,
-        env=env | child.variables,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        command, env=env | child.variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
 
 
@@ -183,9 +163,7 @@ def python(gateway: StandIn, folder: Path, code: str, **variables: str) -> str:
 
 URLLIB = "import urllib.request as u; print(u.urlopen('https://api.openai.com/v1/x').read().decode())"
 REQUESTS = "import requests; print(requests.get('https://api.openai.com/v1/x').text)"
-URLLIB3 = (
-    "import urllib3; print(urllib3.PoolManager().request('GET', 'https://api.openai.com/v1/x').data.decode())"
-)
+URLLIB3 = "import urllib3; print(urllib3.PoolManager().request('GET', 'https://api.openai.com/v1/x').data.decode())"
 AIOHTTP = """
 import asyncio, aiohttp
 async def main():
@@ -239,9 +217,7 @@ def test_python_libraries_reach_the_gateway(gateway: StandIn, tmp_path: Path, co
 
 
 OPENAI = "messages=[{'role': 'user', 'content': 'hi'}], model='m'"
-OPENAI_SYNC = (
-    f"import openai; print(openai.OpenAI().chat.completions.create({OPENAI}).choices[0].message.content)"
-)
+OPENAI_SYNC = f"import openai; print(openai.OpenAI().chat.completions.create({OPENAI}).choices[0].message.content)"
 OPENAI_ASYNC = f"""
 import asyncio, openai
 async def main():
@@ -307,10 +283,7 @@ def test_python_without_site_still_runs(gateway: StandIn, tmp_path: Path) -> Non
 def test_the_users_own_sitecustomize_runs_too(gateway: StandIn, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.seen = __file__\n")
     shown = python(
-        gateway,
-        tmp_path,
-        "import sitecustomize; print(seen, sitecustomize.__file__)",
-        PYTHONPATH=str(tmp_path),
+        gateway, tmp_path, "import sitecustomize; print(seen, sitecustomize.__file__)", PYTHONPATH=str(tmp_path)
     )
     own = str(tmp_path / "sitecustomize.py")
     assert shown == f"{own} {own}"
@@ -483,11 +456,7 @@ def test_java_reaches_the_gateway_from_a_folder_with_a_blank(gateway: StandIn, t
 
 STRANGER = "bank.example.com"
 REFUSALS = {
-    "python": [
-        sys.executable,
-        "-c",
-        f"import urllib.request as u; print(u.urlopen('https://{STRANGER}/').status)",
-    ],
+    "python": [sys.executable, "-c", f"import urllib.request as u; print(u.urlopen('https://{STRANGER}/').status)"],
     "curl": ["curl", "-sS", f"https://{STRANGER}/"],
     "node": [
         "node",
@@ -508,9 +477,7 @@ tunnel.end();
 def test_under_the_runs_ca_other_hosts_are_refused(gateway: StandIn, tmp_path: Path, client: str) -> None:
     if shutil.which(REFUSALS[client][0]) is None:
         pytest.skip(f"{client} is not installed")
-    careless = Authority(
-        gateway.authority._key, gateway.authority._certificate, HostRules((), all_hosts=True)
-    )
+    careless = Authority(gateway.authority._key, gateway.authority._certificate, HostRules((), all_hosts=True))
     gateway.authority = careless
     done = run(gateway, tmp_path, REFUSALS[client])
     assert done.returncode != 0
@@ -524,9 +491,7 @@ def test_without_constraints_any_host_is_accepted(tmp_path: Path, door: str) -> 
     rules = HostRules((), all_hosts=True)
     stand_in = StandIn(Authority.create(rules))
     env = {"PATH": os.environ["PATH"]}
-    child = prepare(
-        tmp_path, env, port=stand_in.port, authority_pem=stand_in.authority.certificate_pem, rules=rules
-    )
+    child = prepare(tmp_path, env, port=stand_in.port, authority_pem=stand_in.authority.certificate_pem, rules=rules)
     code = (URLLIB3 if door == "sni" else URLLIB).replace("api.openai.com", STRANGER)
     done = subprocess.run(
         [sys.executable, "-c", code], env=env | child.variables, capture_output=True, text=True, check=False

@@ -62,9 +62,7 @@ def sessions(bench: Lab) -> list[dict[str, object]]:
 
 
 def test_a_recording_passes_on_output_and_exit_code_and_ends_with_its_summary(bench: Lab) -> None:
-    ran = bench.record(
-        agent(bench, "one", "two", code=3), options=["--name", "refund", "--tag", "ticket=4711"]
-    )
+    ran = bench.record(agent(bench, "one", "two", code=3), options=["--name", "refund", "--tag", "ticket=4711"])
     assert ran.code == 3
     assert ran.stdout == b"hit 1\nhit 2\n"
     summary, *_, hint = ran.talk.splitlines()
@@ -73,12 +71,7 @@ def test_a_recording_passes_on_output_and_exit_code_and_ends_with_its_summary(be
     assert summary.endswith(" s)")
     assert hint == f"→ rewind inspect {ran.session}"
     (row,) = sessions(bench)
-    assert (row["name"], row["tags"], row["exit_code"], row["llm_calls"]) == (
-        "refund",
-        {"ticket": "4711"},
-        3,
-        2,
-    )
+    assert (row["name"], row["tags"], row["exit_code"], row["llm_calls"]) == ("refund", {"ticket": "4711"}, 3, 2)
 
 
 def test_options_after_the_command_belong_to_the_command(bench: Lab) -> None:
@@ -144,10 +137,7 @@ def test_another_output_is_exit_code_1_with_a_diff(bench: Lab) -> None:
     replayed = bench.replay(recorded.session, "--", *command)
     assert replayed.code == 1
     assert "+one more line" in replayed.talk.splitlines()
-    assert (
-        replayed.talk.splitlines()[-1]
-        == "1/1 steps replayed · 0 network calls · saved <$0.0001 · output different"
-    )
+    assert replayed.talk.splitlines()[-1] == "1/1 steps replayed · 0 network calls · saved <$0.0001 · output different"
 
 
 def test_another_exit_code_is_exit_code_1(bench: Lab) -> None:
@@ -196,11 +186,7 @@ def test_a_reader_that_leaves_early_meets_no_complaint(bench: Lab) -> None:
         bench.rewind("record", "-q", "true").ok()
     words = " ".join([*REWIND, "list"])
     piped = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"{words} | head -1; echo ${{PIPESTATUS[0]}}; {words} --json | true; echo ${{PIPESTATUS[0]}}",
-        ],
+        ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}; {words} --json | true; echo ${{PIPESTATUS[0]}}"],
         env=plain_environment(bench.home),
         cwd=bench.folder,
         capture_output=True,
@@ -215,11 +201,7 @@ def test_a_reader_that_leaves_early_meets_no_complaint(bench: Lab) -> None:
 def test_a_closed_stdout_does_not_let_the_agent_write_into_the_store(bench: Lab) -> None:
     words = " ".join([*REWIND, "record", "-q", "--", "echo", "into-the-journal"])
     subprocess.run(
-        ["sh", "-c", f"{words} >&-"],
-        env=plain_environment(bench.home),
-        cwd=bench.folder,
-        timeout=PATIENCE,
-        check=True,
+        ["sh", "-c", f"{words} >&-"], env=plain_environment(bench.home), cwd=bench.folder, timeout=PATIENCE, check=True
     )
     (folder,) = (bench.home / "sessions").iterdir()
     for line in (folder / "journal.jsonl").read_text().splitlines():
@@ -294,9 +276,7 @@ def test_ctrl_c_ends_the_agent_and_keeps_the_session(bench: Lab) -> None:
 
 
 def test_a_projects_file_that_redirects_the_providers_is_announced(bench: Lab) -> None:
-    (bench.folder / "pyproject.toml").write_text(
-        '[tool.rewind]\nupstream_proxy = "http://me:pass@127.0.0.1:9"\n'
-    )
+    (bench.folder / "pyproject.toml").write_text('[tool.rewind]\nupstream_proxy = "http://me:pass@127.0.0.1:9"\n')
     talk = bench.rewind("record", "true").ok().talk
     assert "upstream_proxy = http://me:***@127.0.0.1:9" in talk
     assert "pyproject.toml" in talk

@@ -65,24 +65,16 @@ def test_the_demo_can_be_run_again_in_the_same_store(tmp_path: Path) -> None:
 def test_the_demos_key_is_nowhere_on_disk(tmp_path: Path) -> None:
     home = tmp_path / "store"
     demo(home)
-    assert not [
-        path for path in home.rglob("*") if path.is_file() and b"sk-ant-demo-key" in path.read_bytes()
-    ]
+    assert not [path for path in home.rglob("*") if path.is_file() and b"sk-ant-demo-key" in path.read_bytes()]
 
 
 def test_the_demo_does_not_depend_on_the_users_own_proxies_and_base_urls(tmp_path: Path) -> None:
-    env = {
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-        "HTTP_PROXY": "http://127.0.0.1:9",
-        "ALL_PROXY": "socks5://127.0.0.1:9",
-    }
+    env = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "socks5://127.0.0.1:9"}
     result = run_rewind(["demo"], tmp_path / "store", env, cwd=tmp_path)
     assert result.code == 0, result.talk
     assert "4/4 steps replayed · 0 network calls · output identical" in said(result)
 
 
-def test_a_demo_whose_agent_fails_does_not_claim_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_demo_whose_agent_fails_does_not_claim_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rewind.demo.run.AGENT", (sys.executable, "-c", "raise SystemExit(3)"))
     assert run_demo(tmp_path / "store", lambda _sentence: None).code == ExitCode.AGENT_FAILED

@@ -25,18 +25,14 @@ MakeLab = Callable[[Playbook], Lab]
 
 def bulky(request: Request) -> Answer:
     """About 32 KB that no compression makes small."""
-    return openai_chat(
-        request, "".join(hashlib.sha512(b"%d %b" % (n, request.body)).hexdigest() for n in range(256))
-    )
+    return openai_chat(request, "".join(hashlib.sha512(b"%d %b" % (n, request.body)).hexdigest() for n in range(256)))
 
 
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[None]:
     """A small file system of its own, where this process may mount one; elsewhere the test says why it did not run."""
     folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False
-    )
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)
     if done.returncode:
         pytest.skip(f"cannot mount here: {done.stderr.decode().strip()}")
     try:

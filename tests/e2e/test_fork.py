@@ -36,9 +36,7 @@ def test_the_prefix_is_played_byte_for_byte_and_only_what_follows_reaches_the_pr
     bench = lab(numbered)
     base = bench.record(talks("a", "b", "c", "d")).ok().session
     result = fork(bench, f"{base}:3", "--set", "system=You are kind.").ok()
-    assert result.text.splitlines() == [
-        f"answer {n} to {q}" for n, q in ((1, "a"), (2, "b"), (5, "c"), (6, "d"))
-    ]
+    assert result.text.splitlines() == [f"answer {n} to {q}" for n, q in ((1, "a"), (2, "b"), (5, "c"), (6, "d"))]
     live = bodies(bench, since=4)
     assert systems(live) == ["You are kind."] * 2, "the edit holds in later calls"
     assert [body["messages"][-1]["content"] for body in live] == ["c", "d"]
@@ -71,12 +69,7 @@ def test_the_new_session_says_where_it_comes_from(lab: MakeLab) -> None:
     assert session["id"] == run["session"]
     assert session["forked_from"] == run["forked_from"] == expected
     assert session["tags"] == {"k": "v"}
-    assert (run["reused"], run["live"], run["answer"]["step"], run["answer"]["text"]) == (
-        [1],
-        [2],
-        2,
-        "answer 3 to b",
-    )
+    assert (run["reused"], run["live"], run["answer"]["step"], run["answer"]["text"]) == ([1], [2], 2, "answer 3 to b")
     assert (run["exit_code"], run["misses"], run["unasked"], run["stopped"]) == (0, [], None, None)
     assert run["tokens"] == 29 and run["cost_usd"] > 0
     shown = bench.rewind("inspect", "cooler").ok().text
@@ -209,9 +202,7 @@ def test_parallel_calls_around_the_cut_go_by_step_whatever_their_order(lab: Make
 
 
 @pytest.mark.parametrize("agent", ["openai_stream.py", "anthropic_stream.py"])
-def test_an_answer_that_is_put_in_reaches_the_sdk_as_a_stream_and_nobody_is_asked(
-    lab: MakeLab, agent: str
-) -> None:
+def test_an_answer_that_is_put_in_reaches_the_sdk_as_a_stream_and_nobody_is_asked(lab: MakeLab, agent: str) -> None:
     def play(request: Request) -> Answer:
         if request.path == "/v1/messages":
             return anthropic_stream(request, ["Once ", "upon"])
@@ -230,9 +221,7 @@ def test_an_answer_that_is_put_in_reaches_the_sdk_as_a_stream_and_nobody_is_aske
     new = forked(result)
     assert [row["tape"] for row in bench.steps(new)] == [*range(1, last), 0]
     assert bench.replay(new).ok().text == result.text
-    (session,) = [
-        row for row in json.loads(bench.rewind("list", "--json").stdout)["sessions"] if row["id"] == new
-    ]
+    (session,) = [row for row in json.loads(bench.rewind("list", "--json").stdout)["sessions"] if row["id"] == new]
     assert (session["cost_usd"], session["unpriced"], session["replayed"]) == (0, 0, last)
 
 
@@ -255,9 +244,7 @@ def test_a_request_before_the_cut_that_was_not_recorded_is_refused_and_explained
     )
     assert "What came nearest: " in result.talk and "differs in messages[3].content" in result.talk
     assert "The agent ended with exit code 3." in result.talk
-    assert [row["status"] for row in bench.steps(forked(result))] == [200, 424], (
-        "what the agent was told is kept"
-    )
+    assert [row["status"] for row in bench.steps(forked(result))] == [200, 424], "what the agent was told is kept"
     assert bench.replay(forked(result), "--", *talks("a", "x", "c")).code == 0
 
 
@@ -274,10 +261,7 @@ def test_a_run_that_ends_before_the_cut_says_so(lab: MakeLab) -> None:
     base = bench.record(talks("a", "b", "c")).ok().session
     result = fork(bench, f"{base}:3", "--set", "system=x", "--", *talks("a"))
     assert result.code == 4
-    assert (
-        "Step 3 was never asked: the run ended before it. Of the steps before it, 2 was not asked"
-        in result.talk
-    )
+    assert "Step 3 was never asked: the run ended before it. Of the steps before it, 2 was not asked" in result.talk
 
 
 def test_a_step_that_is_not_there_and_a_session_without_a_step_are_one_sentence(lab: MakeLab) -> None:
@@ -285,9 +269,7 @@ def test_a_step_that_is_not_there_and_a_session_without_a_step_are_one_sentence(
     base = bench.record(talks("a", "b")).ok().session
     missing = fork(bench, f"{base}:7")
     assert missing.code == 3
-    assert (
-        "has no step 7; it has 2, from 1 to 2" in missing.talk and f"rewind inspect {base}:2" in missing.talk
-    )
+    assert "has no step 7; it has 2, from 1 to 2" in missing.talk and f"rewind inspect {base}:2" in missing.talk
     for name, sentence in (
         (f"{base}:2.1", "is a tool call, and a fork starts at a step"),
         (f"{base}:-1", "'-1' is not a valid step: steps count from 1"),
@@ -334,9 +316,7 @@ def test_the_real_key_reaches_the_provider_and_no_key_reaches_the_disk(lab: Make
     held = [path for path in bench.home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
     assert not held
     (session,) = [
-        row
-        for row in json.loads(bench.rewind("list", "--json").stdout)["sessions"]
-        if row["id"] == forked(result)
+        row for row in json.loads(bench.rewind("list", "--json").stdout)["sessions"] if row["id"] == forked(result)
     ]
     assert session["forked_from"]["edits"][0].startswith("system=Your key is REDACTED")
 
@@ -376,8 +356,7 @@ def test_a_price_that_is_not_known_and_a_limit_do_not_go_together(tmp_path: Path
         result = run_rewind(["fork", f"{base}:3", "--max-cost", "1"], home, env, cwd=tmp_path)
         assert result.code == 2
         assert (
-            "The price of claude-sonnet-4-6 at 127.0.0.1 is not known, so --max-cost cannot be enforced"
-            in result.talk
+            "The price of claude-sonnet-4-6 at 127.0.0.1 is not known, so --max-cost cannot be enforced" in result.talk
         )
         assert provider.asked == 4
     assert len(json.loads(run_rewind(["list", "--json"], home).stdout)["sessions"]) == 1
@@ -392,9 +371,7 @@ def costly(request: Request) -> Answer:
     return json_answer(request, value | {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}})
 
 
-def test_when_the_limit_is_reached_nothing_more_is_asked_and_the_run_is_told_to_be_stopped(
-    lab: MakeLab,
-) -> None:
+def test_when_the_limit_is_reached_nothing_more_is_asked_and_the_run_is_told_to_be_stopped(lab: MakeLab) -> None:
     bench = lab(costly)
     base = bench.record(talks("a", "b", "c", "d", "e")).ok().session
     result = fork(bench, f"{base}:2", "--set", "system=Be kind.", "--max-cost", "0.20")
@@ -485,9 +462,7 @@ def test_what_is_saved_in_the_editor_goes_out_as_the_step(lab: MakeLab, tmp_path
     result = fork(bench, f"{base}:2", "--edit", "--set", "system+=Be brief.", env=env).ok()
     second, third = bodies(bench, since=3)
     assert (second["messages"][-1]["content"], second["temperature"]) == ("B", 0.2)
-    assert (third["messages"][3]["content"], third["temperature"]) == ("b", 0.7), (
-        "by hand is for that step alone"
-    )
+    assert (third["messages"][3]["content"], third["temperature"]) == ("b", 0.7), "by hand is for that step alone"
     assert systems([second, third]) == [f"{SYSTEM}\nBe brief."] * 2
     assert not list(tmp_path.glob("rewind-*")), "nothing is left behind"
     assert bench.replay(forked(result)).code == 0

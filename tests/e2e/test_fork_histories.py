@@ -56,19 +56,9 @@ def responding(request: Request) -> Answer:
     (last,) = request.json()["input"][-1:]
     if last.get("type") == "function_call_output" or "plain" in last.get("content", ""):
         words = {"type": "output_text", "text": f"answer {request.hit}", "annotations": []}
-        item: dict[str, Any] = {
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [words],
-        }
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "status": "completed", "content": [words]}
     else:
-        item = {
-            "type": "function_call",
-            "call_id": f"call_{request.hit}",
-            "name": "search",
-            "arguments": "{}",
-        }
+        item = {"type": "function_call", "call_id": f"call_{request.hit}", "name": "search", "arguments": "{}"}
     value = {
         "id": name,
         "object": "response",
@@ -81,9 +71,7 @@ def responding(request: Request) -> Answer:
     return json_answer(request, value)
 
 
-def test_after_a_made_up_answer_the_provider_is_told_the_history_from_its_own_last_answer_on(
-    lab: MakeLab,
-) -> None:
+def test_after_a_made_up_answer_the_provider_is_told_the_history_from_its_own_last_answer_on(lab: MakeLab) -> None:
     bench = lab(responding)
     base = bench.record(held("plain a", "plain b", "plain c", "plain d")).ok().session
     once = fork(bench, f"{base}:2", "--set", "response=Made up.").ok()

@@ -39,10 +39,7 @@ def turns(
     """Three calls of a conversation: a question, the result of a tool, and a word of thanks."""
     if host == OPENAI:
         call = {"id": "call_1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
-        said: list[Body] = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": "Look up 8821."},
-        ]
+        said: list[Body] = [{"role": "system", "content": system}, {"role": "user", "content": "Look up 8821."}]
         after = [
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "call_1", "content": result},
@@ -55,10 +52,7 @@ def turns(
         after = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [given]}]
         fixed = {"model": "claude-sonnet-4-5", "max_tokens": 100, "temperature": 0.7, "system": system}
     thanks = [{"role": "assistant", "content": "It is active."}, {"role": "user", "content": "Thanks."}]
-    return [
-        {**fixed, **more, "messages": messages}
-        for messages in (said, [*said, *after], [*said, *after, *thanks])
-    ]
+    return [{**fixed, **more, "messages": messages} for messages in (said, [*said, *after], [*said, *after, *thanks])]
 
 
 def answers(request: Request) -> Answer:
@@ -146,10 +140,7 @@ ROWS: dict[str, tuple[dict[str, str] | str, Change]] = {
     "a parameter that was not": ("top_p=0.5", put("top_p", 0.5)),
     "a parameter inside another": ("metadata.user_id=u1", put("metadata", {"user_id": "u1"})),
     "a parameter taken out": ("temperature=", lambda body: body.pop("temperature")),
-    "messages[i]=": (
-        {OPENAI: "messages[1]=Look up 4711.", ANTHROPIC: "messages[0]=Look up 4711."},
-        question_set,
-    ),
+    "messages[i]=": ({OPENAI: "messages[1]=Look up 4711.", ANTHROPIC: "messages[0]=Look up 4711."}, question_set),
     "messages[i]= as JSON": (
         {
             OPENAI: 'messages[1]={"role": "user", "content": "Look up 4711."}',
@@ -167,8 +158,7 @@ HOSTS_IN_TURN = [(OPENAI, ANTHROPIC), (ANTHROPIC, OPENAI)]
 
 
 @pytest.mark.parametrize(
-    ("row", "host"),
-    sample([(row, host) for n, row in enumerate(ROWS) for host in HOSTS_IN_TURN[n % 2]], every=2),
+    ("row", "host"), sample([(row, host) for n, row in enumerate(ROWS) for host in HOSTS_IN_TURN[n % 2]], every=2)
 )
 def test_every_row_of_the_grammar_reaches_the_wire_and_holds(lab: MakeLab, host: str, row: str) -> None:
     bench = lab(answers)
@@ -211,9 +201,7 @@ def test_a_value_is_taken_from_another_session(lab: MakeLab, host: str, place: s
     bench, change = lab(answers), PLACES[place]
     bodies = turns(host)
     requests = [raw(host, body) for body in bodies]
-    other = turns(
-        host, system="You are kind.", result='{"status": "blocked"}', model="good-model", temperature=0.1
-    )
+    other = turns(host, system="You are kind.", result='{"status": "blocked"}', model="good-model", temperature=0.1)
     good = recorded(bench, host, *(raw(host, body) for body in other), options=("--name", "good"))
     session = recorded(bench, host, *requests)
     with sent(bench, session, host, requests[:2], f"{place}=@good:2") as live:
@@ -256,9 +244,7 @@ def test_several_edits_are_made_together(lab: MakeLab) -> None:
 
 def chunked(body: Body) -> bytes:
     data = json.dumps(body).encode()
-    pieces = b"".join(
-        b"%x\r\n%b\r\n" % (len(data[at : at + 40]), data[at : at + 40]) for at in range(0, len(data), 40)
-    )
+    pieces = b"".join(b"%x\r\n%b\r\n" % (len(data[at : at + 40]), data[at : at + 40]) for at in range(0, len(data), 40))
     head = message("POST", TARGETS[OPENAI], OPENAI, None, [("Transfer-Encoding", "chunked"), ("A", "1")])
     return head + pieces + b"0\r\n\r\n"
 
@@ -360,18 +346,13 @@ def test_a_signed_request_is_refused_with_the_reason_and_its_answer_can_still_be
         output = {"message": {"role": "assistant", "content": [{"text": "Hello."}]}}
         return json_answer(request, {"output": output, "stopReason": "end_turn"})
 
-    body = {
-        "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
-        "inferenceConfig": {"temperature": 1},
-    }
+    body = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {"temperature": 1}}
     signed = [
         ("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/20261101/us-east-1/bedrock/aws4_request"),
         ("X-Amz-Date", "20261101T000000Z"),
         ("Content-Type", "application/json"),
     ]
-    request = message(
-        "POST", "/model/anthropic.claude-x/converse", BEDROCK, json.dumps(body).encode(), signed
-    )
+    request = message("POST", "/model/anthropic.claude-x/converse", BEDROCK, json.dumps(body).encode(), signed)
     with FakeProvider(converses, trust=trust, names=(BEDROCK,)) as provider:
         bench = Lab(tmp_path, trust, provider, hosts=(BEDROCK,))
         session = recorded(bench, BEDROCK, request)

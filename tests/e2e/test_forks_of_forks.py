@@ -65,15 +65,11 @@ def test_what_was_edited_by_hand_is_carried_on_at_the_same_step(lab: MakeLab, tm
         assert bench.replay(session).code == 0
 
 
-def test_the_editor_shows_what_goes_out_and_what_goes_out_is_what_it_showed(
-    lab: MakeLab, tmp_path: Path
-) -> None:
+def test_the_editor_shows_what_goes_out_and_what_goes_out_is_what_it_showed(lab: MakeLab, tmp_path: Path) -> None:
     bench = lab(numbered)
     base = bench.record(talks("a", "b")).ok().session
     once = forked(
-        fork(
-            bench, f"{base}:2", "--edit", env=editor(tmp_path, "text = text.replace('a clerk', 'EDITED')")
-        ).ok()
+        fork(bench, f"{base}:2", "--edit", env=editor(tmp_path, "text = text.replace('a clerk', 'EDITED')")).ok()
     )
     fork(bench, f"{once}:2", "--edit", env=editor(tmp_path, "text = text.replace('0.7', '0.1')")).ok()
     shown = json.loads((tmp_path / "shown").read_text())
@@ -84,9 +80,7 @@ def test_the_editor_shows_what_goes_out_and_what_goes_out_is_what_it_showed(
 def test_an_edit_by_hand_that_comes_later_is_said_to_be_left_behind(lab: MakeLab, tmp_path: Path) -> None:
     bench = lab(numbered)
     base = bench.record(talks("a", "b")).ok().session
-    once = forked(
-        fork(bench, f"{base}:2", "--edit", env=editor(tmp_path, "text = text.replace('0.7', '0.1')")).ok()
-    )
+    once = forked(fork(bench, f"{base}:2", "--edit", env=editor(tmp_path, "text = text.replace('0.7', '0.1')")).ok())
     result = fork(bench, f"{once}:1").ok()
     assert "is not carried over" in result.talk and "edited by hand" in result.talk
     assert "edited by hand (of an earlier fork)" in fork(bench, f"{once}:1", "--dry-run").text
@@ -148,8 +142,7 @@ def test_the_placeholder_of_a_secret_in_an_inherited_edit_is_never_sent(lab: Mak
             result = fork(bench, f"{once}:{step}", *more, env=keys)
             assert result.code == 2, result.talk
             assert (
-                "contains a secret that Rewind does not store" in result.talk
-                and "system+=Use REDACTED" in result.talk
+                "contains a secret that Rewind does not store" in result.talk and "system+=Use REDACTED" in result.talk
             )
             assert "Nothing was run." in result.talk and "--set 'system" in result.talk
     assert bench.provider.calls == calls
@@ -163,9 +156,7 @@ def test_the_placeholder_of_a_secret_in_another_session_is_never_sent(lab: MakeL
     bench = lab(numbered)
     secret = a_secret()
     keys = KEYS | {"OPENAI_API_KEY": secret}
-    other = (
-        bench.record([word.replace(SYSTEM, f"Use {secret}.") for word in talks("x")], env=keys).ok().session
-    )
+    other = bench.record([word.replace(SYSTEM, f"Use {secret}.") for word in talks("x")], env=keys).ok().session
     base = bench.record(talks("a", "b")).ok().session
     calls = bench.provider.calls
     result = fork(bench, f"{base}:2", "--set", f"system=@{other}:1", env=keys)
@@ -173,9 +164,7 @@ def test_the_placeholder_of_a_secret_in_another_session_is_never_sent(lab: MakeL
     assert bench.provider.calls == calls
 
 
-def test_the_placeholder_of_a_secret_in_what_was_edited_by_hand_is_never_sent(
-    lab: MakeLab, tmp_path: Path
-) -> None:
+def test_the_placeholder_of_a_secret_in_what_was_edited_by_hand_is_never_sent(lab: MakeLab, tmp_path: Path) -> None:
     bench = lab(numbered)
     secret = a_secret()
     keys = {"OPENAI_API_KEY": secret}
@@ -202,9 +191,7 @@ def test_a_secret_that_was_written_by_hand_is_asked_for_again(lab: MakeLab, tmp_
     calls = bench.provider.calls
     result = fork(bench, f"{once}:2", "--set", "temperature=0", env=keys)
     assert result.code == 2, result.talk
-    assert (
-        "contains a secret that Rewind does not store" in result.talk and "Nothing was sent." in result.talk
-    )
+    assert "contains a secret that Rewind does not store" in result.talk and "Nothing was sent." in result.talk
     remove(bench, base)
     late = fork(bench, f"{once}:2", "--set", "temperature=0", env=keys)
     assert late.code == 5 and "contains a secret that Rewind does not store" in late.talk, (

@@ -20,9 +20,7 @@ MakeLab = Callable[[Playbook], Lab]
 def wordy(request: Request) -> Answer:
     """About one kilobyte of text that is new every time."""
     chance = random.Random(request.hit)
-    words = (
-        "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 10))) for _ in range(150)
-    )
+    words = ("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 10))) for _ in range(150))
     return openai_chat(request, " ".join(words))
 
 

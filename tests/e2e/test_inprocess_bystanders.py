@@ -139,9 +139,7 @@ def test_a_run_that_begins_cuts_no_answer_of_another_run(stage: MakeStage, scrip
     assert one.finish().remarks == ()
 
 
-def test_a_run_that_begins_cuts_no_answer_outside_of_any(
-    server: FakeProvider, script: Script, tmp_path: Path
-) -> None:
+def test_a_run_that_begins_cuts_no_answer_outside_of_any(server: FakeProvider, script: Script, tmp_path: Path) -> None:
     stream = Streaming(url(server))
     through(recording(tmp_path, server), lambda: None)
     script.go.set()
@@ -211,9 +209,7 @@ def test_one_connection_in_the_clear_serves_nobody_a_recording_and_a_replay_and_
 # ── a run ends ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_a_run_began_goes_on_after_its_end_and_is_kept_as_far_as_it_came(
-    stage: MakeStage, script: Script
-) -> None:
+def test_what_a_run_began_goes_on_after_its_end_and_is_kept_as_far_as_it_came(stage: MakeStage, script: Script) -> None:
     there = stage(script)
     run = InProcessRun(there.options())
     run.start()
@@ -228,9 +224,7 @@ def test_what_a_run_began_goes_on_after_its_end_and_is_kept_as_far_as_it_came(
         assert reader.blob(step.response.body) == b"data: one\n\ndata: two\n\n"
 
 
-def test_what_comes_after_a_run_on_its_connection_goes_by_the_runs_own_ways(
-    stage: MakeStage, script: Script
-) -> None:
+def test_what_comes_after_a_run_on_its_connection_goes_by_the_runs_own_ways(stage: MakeStage, script: Script) -> None:
     """``upstream`` leads to the provider here, and vouches for it; without that nobody would answer."""
     there = stage(script)
     with httpx.Client() as client:
@@ -300,9 +294,7 @@ def test_a_process_ends_with_runs_that_nobody_has_ended_and_they_are_whole(tmp_p
 # ── code of no run ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_replay_adopts_a_worker_from_before_it_and_a_recording_does_not(
-    server: FakeProvider, tmp_path: Path
-) -> None:
+def test_a_replay_adopts_a_worker_from_before_it_and_a_recording_does_not(server: FakeProvider, tmp_path: Path) -> None:
     wanted: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     found: queue.SimpleQueue[int] = queue.SimpleQueue()
 

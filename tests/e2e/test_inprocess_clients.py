@@ -106,10 +106,7 @@ def test_the_openai_sdk_whole_and_streamed(stage: MakeStage) -> None:
         def work() -> list[str]:
             whole = client.chat.completions.create(**question("whole"))
             stream = client.chat.completions.create(**question("streamed"), stream=True)
-            return [
-                str(whole.choices[0].message.content),
-                *(chunk.choices[0].delta.content or "" for chunk in stream),
-            ]
+            return [str(whole.choices[0].message.content), *(chunk.choices[0].delta.content or "" for chunk in stream)]
 
         stage(numbered).record_and_replay(work)
 
@@ -146,9 +143,7 @@ async def anthropic_gathered() -> list[str]:
         found = await asyncio.gather(
             *(
                 client.messages.create(
-                    model="claude-sonnet-5-5",
-                    max_tokens=9,
-                    messages=[{"role": "user", "content": f"{number}"}],
+                    model="claude-sonnet-5-5", max_tokens=9, messages=[{"role": "user", "content": f"{number}"}]
                 )
                 for number in range(3)
             )

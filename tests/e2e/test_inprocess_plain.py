@@ -45,9 +45,7 @@ def recorded(home: Path, work: Callable[[], Any], **more: Any) -> tuple[Any, InP
     return through(InProcessRun(InProcessOptions(home=home, **more)), work)
 
 
-def replayed(
-    home: Path, session: str | None, work: Callable[[], Any], **more: Any
-) -> tuple[Any, InProcessResult]:
+def replayed(home: Path, session: str | None, work: Callable[[], Any], **more: Any) -> tuple[Any, InProcessResult]:
     with FolderReader(next((home / "sessions").glob(f"*-{session}"))) as tape:
         options = InProcessOptions(home=home, mode="replay", tape=tape, keep=False, **more)
         return through(InProcessRun(options), work)

@@ -83,16 +83,12 @@ def test_clients_that_were_live_are_recorded_and_replayed_and_live_again(
     assert there.provider.calls == 4 * count
 
 
-def test_an_answer_under_way_is_left_alone_and_its_connection_is_not_used_in_the_replay(
-    stage: MakeStage,
-) -> None:
+def test_an_answer_under_way_is_left_alone_and_its_connection_is_not_used_in_the_replay(stage: MakeStage) -> None:
     there = stage(numbered)
     found = scene(there, "stream_under_way")
     assert found["first"] and found["whole"]
     assert found["value"] != "answered"
-    assert found["remarks"] == [
-        "api.openai.com: a connection from before the replay was closed when it was used"
-    ]
+    assert found["remarks"] == ["api.openai.com: a connection from before the replay was closed when it was used"]
     assert there.provider.calls == 2
 
 

@@ -196,9 +196,7 @@ def test_a_miss_reaches_the_client_and_the_result(stage: MakeStage) -> None:
     there = stage(numbered)
     with httpx.Client() as client:
         _, recorded = there.record(lambda: client.post(URL, json=question("asked")).json())
-        answer, replayed = there.replay(
-            recorded.session_id, lambda: client.post(URL, json=question("never asked"))
-        )
+        answer, replayed = there.replay(recorded.session_id, lambda: client.post(URL, json=question("never asked")))
     assert answer.status_code == 424
     assert "x-rewind-miss" in answer.headers
     assert len(replayed.misses) == 1 and replayed.played == 0
@@ -258,9 +256,7 @@ def test_a_run_is_offline_for_itself_alone(stage: MakeStage) -> None:
             assert isinstance(_root(caught.value), Offline)
             return str(caught.value)
 
-        text, replayed = there.replay(
-            recorded.session_id, stopped, offline_error=lambda url: f"not {url}, not here"
-        )
+        text, replayed = there.replay(recorded.session_id, stopped, offline_error=lambda url: f"not {url}, not here")
     assert text == "not https://elsewhere.example.com, not here"
     assert replayed.blocked == ("https://elsewhere.example.com",)
 

@@ -86,11 +86,7 @@ def run_trial(bench: Lab, number: int) -> Trial:
             _wait_for_lines(notes, 1 + chance.randint(0, 15), process)
             time.sleep(chance.uniform(0, 0.02))
         agent = _agent_pid(notes)
-        victims: dict[str, list[Any]] = {
-            "agent": [agent],
-            "rewind": [process.pid],
-            "both": [agent, process.pid],
-        }
+        victims: dict[str, list[Any]] = {"agent": [agent], "rewind": [process.pid], "both": [agent, process.pid]}
         doomed = victims[victim]
         if agent is None:
             doomed = [process.pid]

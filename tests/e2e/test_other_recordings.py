@@ -37,9 +37,7 @@ def chat(request: Request) -> Answer:
     asked = request.json()
     if asked.get("stream"):
         return openai_stream(request, TEXTS)
-    tools = (
-        [("order_status", {"order": "4711"})] if asked.get("tools") and len(asked["messages"]) == 1 else []
-    )
+    tools = [("order_status", {"order": "4711"})] if asked.get("tools") and len(asked["messages"]) == 1 else []
     answer = openai_chat(request, None if tools else f"Grüße {request.hit} 🙂", tools)
     return answer.compressed("gzip") if "gzip" in request.header("accept-encoding") else answer
 
@@ -68,14 +66,7 @@ PLAYBOOK = routes(
     [
         (
             "test_sdks.yaml",
-            (
-                "openai_stream",
-                "openai_tools",
-                "openai_gather",
-                "openai_responses",
-                "anthropic_stream",
-                "gemini_calls",
-            ),
+            ("openai_stream", "openai_tools", "openai_gather", "openai_responses", "anthropic_stream", "gemini_calls"),
         ),
         ("test_clients.yaml", ("http_clients",)),
     ],
@@ -164,12 +155,7 @@ def test_a_flow_file_is_imported_where_mitmproxy_is_and_played_anywhere(flows: t
 def converse(gate: Gate) -> None:
     """The agent's half of the WebSocket that was recorded."""
     host = "api.openai.com"
-    way: dict[str, Any] = {
-        "sock": gate.tunnel(host),
-        "ssl": gate.trusting(),
-        "proxy": None,
-        "open_timeout": PATIENCE,
-    }
+    way: dict[str, Any] = {"sock": gate.tunnel(host), "ssl": gate.trusting(), "proxy": None, "open_timeout": PATIENCE}
     with connect(f"wss://{host}/v1/realtime?model=m", **way) as line:
         line.send('{"say":"hi ü"}')
         assert line.recv(PATIENCE) == '{"said":"hello"}'

@@ -38,9 +38,7 @@ def asks(*questions: str) -> list[str]:
 def parrot(request: Request) -> Answer:
     heard = request.json()["lines"][-1]["words"]
     seeds = {"heard": 4, "spoken": 3}
-    return json_answer(
-        request, {"squawk": f"s{request.hit}", "bird": "grey-2", "words": heard, "seeds": seeds}
-    )
+    return json_answer(request, {"squawk": f"s{request.hit}", "bird": "grey-2", "words": heard, "seeds": seeds})
 
 
 @pytest.fixture
@@ -55,9 +53,7 @@ def aviary(trust: Trust, tmp_path: Path) -> Iterator[Callable[[Playbook], Lab]]:
         yield build
 
 
-def test_its_calls_are_recorded_shown_compared_and_replayed(
-    aviary: Callable[[Playbook], Lab], tmp_path: Path
-) -> None:
+def test_its_calls_are_recorded_shown_compared_and_replayed(aviary: Callable[[Playbook], Lab], tmp_path: Path) -> None:
     lab = aviary(parrot)
     lab.env["PYTHONPATH"] = str(installed(tmp_path / "site", "parrot-llm", PARROT, parrot="API"))
     recorded = lab.record(asks("Polly", "cracker")).ok().sound()
@@ -102,14 +98,8 @@ def test_without_the_distribution_its_recordings_are_plain_http(
         ("import no_such_module_of_anybody\nAPI = None\n", "not used, ModuleNotFoundError"),
         ("API = 'parrot'\n", "not used, TypeError: a str instead of a rewind.providers.api.Api"),
         ("raise SystemError('worse')\n", "not used, SystemError: worse"),
-        (
-            PARROT.replace('return head.method == "POST" and ', "raise KeyError(1) or "),
-            "failed, KeyError: 1",
-        ),
-        (
-            PARROT.replace("answer = read_answer(response)", "raise OSError('no beak')"),
-            "failed, OSError: no beak",
-        ),
+        (PARROT.replace('return head.method == "POST" and ', "raise KeyError(1) or "), "failed, KeyError: 1"),
+        (PARROT.replace("answer = read_answer(response)", "raise OSError('no beak')"), "failed, OSError: no beak"),
     ],
 )
 def test_a_broken_one_costs_a_remark_and_nothing_else(
@@ -117,10 +107,7 @@ def test_a_broken_one_costs_a_remark_and_nothing_else(
 ) -> None:
     lab = aviary(parrot)
     # Which fields differ from run to run, only the API could have said.
-    lab.env |= {
-        "PYTHONPATH": str(installed(tmp_path / "site", "parrot-llm", source, parrot="API")),
-        "PERCH": "left",
-    }
+    lab.env |= {"PYTHONPATH": str(installed(tmp_path / "site", "parrot-llm", source, parrot="API")), "PERCH": "left"}
     recorded = lab.record(asks("Polly"), options=["--host", BIRDS]).ok().sound()
     assert recorded.text == "Polly\n"
     assert recorded.talk.count(f"the provider 'parrot' (parrot-llm): {trouble}") == 1

@@ -132,9 +132,7 @@ def test_sentences_that_must_both_go_are_both_found(bench: Bench) -> None:
 
 
 def test_a_sentence_that_was_reworded_is_narrowed_down_to_the_words(bench: Bench) -> None:
-    good = bench.record(
-        "good", "Be kind. Look the account up, check the order, then refund what is due at once."
-    )
+    good = bench.record("good", "Be kind. Look the account up, check the order, then refund what is due at once.")
     bad = bench.record(
         "bad", "Be nice. Look each account up, check the order, then ask for explicit confirmation at once."
     )

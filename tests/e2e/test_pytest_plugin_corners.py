@@ -111,13 +111,9 @@ def test_corners(lab: Callable[[Playbook], Lab]) -> None:
     project.write("tests/test_corners.py", TESTS)
     recorded = project.pytest("-q", env={"WORD": "old"})
     assert outcomes(recorded) == {"passed": 7, "skipped": 1, "failed": 1}, recorded.text
-    assert (
-        "test_not_yet_recorded.rw does not exist, and nothing is recorded because the mode is none."
-        in recorded.text
-    )
+    assert "test_not_yet_recorded.rw does not exist, and nothing is recorded because the mode is none." in recorded.text
     assert re.search(
-        r"test_with_a_secret\.rw: step 1, request body .* looks like .*: check it before you commit",
-        recorded.text,
+        r"test_with_a_secret\.rw: step 1, request body .* looks like .*: check it before you commit", recorded.text
     )
     assert "a8Kd93" not in recorded.text.partition("rewind: ")[2]
     names = [name.rpartition("/")[2] for name in project.cassettes()]
@@ -125,14 +121,12 @@ def test_corners(lab: Callable[[Playbook], Lab]) -> None:
     assert len(names) == 7
 
     replayed = project.offline("-q", "-rx", "-o", "rewind_old_after=0", env={"WORD": "new"})
-    assert outcomes(replayed) == {"passed": 6, "skipped": 1, "failed": 1, "error": 1, "xfailed": 1}, (
-        replayed.text
-    )
+    assert outcomes(replayed) == {"passed": 6, "skipped": 1, "failed": 1, "error": 1, "xfailed": 1}, replayed.text
     assert "ERROR at teardown of test_asks_late" in replayed.text
     assert "{+new+}" in replayed.text
-    assert "6 cassettes 0 to 0 days old" in rewind_line(
+    assert "6 cassettes 0 to 0 days old" in rewind_line(replayed) or "7 cassettes 0 to 0 days old" in rewind_line(
         replayed
-    ) or "7 cassettes 0 to 0 days old" in rewind_line(replayed)
+    )
     assert "1 call unpriced" in rewind_line(replayed)
 
 

@@ -75,9 +75,7 @@ def test_every_example_of_the_document_does_what_it_says(lab: Callable[[Playbook
                 else:
                     done = run([program, *words], project.environment(), cwd=project.folder)
                 missing = shows(done.text, lines)
-                assert missing is None, (
-                    f"$ {command}\nshould print {missing!r}, and printed:\n{done.text}{done.talk}"
-                )
+                assert missing is None, f"$ {command}\nshould print {missing!r}, and printed:\n{done.text}{done.talk}"
                 ran += 1
     assert ran == 7, "commands of the document"
 

@@ -30,9 +30,7 @@ def support_desk(request: Request) -> Answer:
     order = asked["messages"][0]["content"].rpartition(" ")[2]
     turns = len(asked["messages"])
     if turns == 1:
-        return anthropic_message(
-            request, "I'll look into the account.", tools=[("lookup_account", {"order": order})]
-        )
+        return anthropic_message(request, "I'll look into the account.", tools=[("lookup_account", {"order": order})])
     if turns == 3 and "active" in str(asked["messages"][2]):
         return anthropic_message(request, "", tools=[("refund", {"order": order, "amount": 1240})])
     done = f"The refund of order {order} is on its way." if turns == 5 else f"I cannot find order {order}."

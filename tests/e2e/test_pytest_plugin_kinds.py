@@ -111,12 +111,8 @@ def test_no_calls_at_all(rewind_run):
 
 
 def test_all_kinds_of_tests_record_and_replay_offline(lab: Callable[[Playbook], Lab]) -> None:
-    project = Project.create(
-        lab(provider), agent=SDK_AGENT, ini=ASYNCIO, without=("hypothesispytest", "timeout")
-    )
-    project.write(
-        "conftest.py", "import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
-    )
+    project = Project.create(lab(provider), agent=SDK_AGENT, ini=ASYNCIO, without=("hypothesispytest", "timeout"))
+    project.write("conftest.py", "import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n")
     project.write("tests/test_kinds.py", TESTS)
     recorded = project.pytest("-n", "2", "-q")
     assert recorded.code == 0, recorded.text
@@ -141,9 +137,7 @@ def test_all_kinds_of_tests_record_and_replay_offline(lab: Callable[[Playbook], 
         folder + "test_what_the_run_tells.rw",
     ]
     written = {name: (project.folder / name).read_bytes() for name in project.cassettes()}
-    assert not any(str(project.folder).encode() in data for data in written.values()), (
-        "a path of this machine"
-    )
+    assert not any(str(project.folder).encode() in data for data in written.values()), "a path of this machine"
     assert not any(b"sk-ant" in data or b"sk-test" in data for data in written.values())
 
     # The decorators swapped: pytest passes the parameters in another order.

@@ -96,9 +96,7 @@ def test_recording_one_test_anew_keeps_the_steps_of_those_that_share_its_cassett
     assert " · 1 unused step" in rewind_line(after), "the old question of the test that was recorded anew"
 
     # Of part of its tests nobody can say what is left over; of all of them one can.
-    part = project.pytest(
-        "-q", "--rewind=none", "tests/test_shared.py::test_a", "--rewind-strict", env=changed
-    )
+    part = project.pytest("-q", "--rewind=none", "tests/test_shared.py::test_a", "--rewind-strict", env=changed)
     assert (part.code, "unused" in part.text) == (0, False), part.text
     assert project.pytest("-q", "--rewind=none", "--rewind-strict", env=changed).code == 1
 
@@ -121,9 +119,7 @@ def test_recording_one_test_anew_keeps_the_steps_of_those_that_share_its_cassett
     assert calls.calls == before
 
 
-def test_what_fails_late_is_not_written_and_what_was_missed_is_not_skipped(
-    lab: Callable[[Playbook], Lab],
-) -> None:
+def test_what_fails_late_is_not_written_and_what_was_missed_is_not_skipped(lab: Callable[[Playbook], Lab]) -> None:
     project = Project.create(lab(provider))
     project.write("tests/test_fragile.py", FRAGILE)
     recorded = project.pytest("-q")
@@ -136,10 +132,7 @@ def test_what_fails_late_is_not_written_and_what_was_missed_is_not_skipped(
     calls = project.lab.provider.calls
     missed = project.pytest("-q", "-k", "skips or wide", "--rewind=none", env={"CHANGED": "!"})
     assert outcomes(missed) == {"failed": 1, "error": 2}, missed.text
-    assert (
-        "1 call of this test could not be answered from tests/cassettes/test_fragile/test_skips.rw"
-        in missed.text
-    )
+    assert "1 call of this test could not be answered from tests/cassettes/test_fragile/test_skips.rw" in missed.text
     assert "During handling" not in missed.text.partition("= FAILURES =")[2]
     assert "calls of fixtures with a wider scope than one test are never on a cassette" in missed.text
     assert project.lab.provider.calls == calls
@@ -156,9 +149,6 @@ def test_no_cassette_is_called_unused_where_tests_were_not_collected(lab: Callab
     assert "no test uses it" not in elsewhere.text
     for text in ("import pytest\npytest.importorskip('not_there')\n", "import not_there\n"):
         project.write("tests/y/test_y.py", text)
-        assert (
-            "no test uses it"
-            not in project.pytest("-q", "--rewind=none", "--continue-on-collection-errors").text
-        )
+        assert "no test uses it" not in project.pytest("-q", "--rewind=none", "--continue-on-collection-errors").text
     (project.folder / "tests/y/test_y.py").unlink()
     assert "tests/cassettes/y.rw: no test uses it" in project.pytest("-q", "--rewind=none").text

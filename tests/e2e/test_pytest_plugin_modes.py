@@ -61,10 +61,7 @@ def test_the_life_of_cassettes(lab: Callable[[Playbook], Lab]) -> None:
     once = project.pytest("--rewind=once", env={"CI": "true"})
     assert "rewind: mode once, from --rewind, although CI is set" in once.text
     assert outcomes(once) == {"failed": 1, "passed": 3}, once.text
-    assert (
-        "this run is kept: rewind inspect .rewind/last-failed/tests/test_modes/test_fails_today.rw"
-        in once.text
-    )
+    assert "this run is kept: rewind inspect .rewind/last-failed/tests/test_modes/test_fails_today.rw" in once.text
     assert calls.calls == 2 + 1 + 2, "tests that share a cassette ask nothing twice"
     assert project.cassettes() == ["shared.rw", "tests/cassettes/test_modes/test_asks.rw"]
     asks = project.folder / "tests/cassettes/test_modes/test_asks.rw"
@@ -79,9 +76,7 @@ def test_the_life_of_cassettes(lab: Callable[[Playbook], Lab]) -> None:
     assert " · 1 unused step · 1 cassette written" in rewind_line(loose)
     assert "  tests/cassettes/test_modes/test_asks.rw: step 2 was not played (1 of 2)" in loose.text
     assert "  tests/cassettes/test_gone/test_gone.rw: no test uses it" in loose.text
-    assert "no test uses it" not in project.offline("-q", "-k", "asks").text, (
-        "nobody knows when tests are left out"
-    )
+    assert "no test uses it" not in project.offline("-q", "-k", "asks").text, "nobody knows when tests are left out"
     strict = project.offline("-q", "--rewind-strict")
     assert outcomes(strict) == {"failed": 1, "passed": 3}, strict.text
     assert "rewind: 1 step of tests/cassettes/test_modes/test_asks.rw was not played: 2" in strict.text

@@ -67,10 +67,7 @@ def test_both_plugins_live_side_by_side(lab: Callable[[Playbook], Lab]) -> None:
         assert rewind_line(recorded).startswith("rewind: 0 replayed, 2 live (spent ")
         theirs = sorted(file.name for file in project.folder.rglob("*.yaml"))
         assert theirs == ["test_theirs.yaml", "test_theirs_again.yaml"]
-        assert [name.rpartition("/")[2] for name in project.cassettes()] == [
-            "test_ours.rw",
-            "test_ours_again.rw",
-        ]
+        assert [name.rpartition("/")[2] for name in project.cassettes()] == ["test_ours.rw", "test_ours_again.rw"]
 
         replayed = project.offline("-q", "--record-mode=none", "--rewind=none", "--block-network", env=env)
         assert outcomes(replayed) == {"passed": 5}, replayed.text

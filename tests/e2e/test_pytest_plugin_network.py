@@ -94,7 +94,4 @@ def test_nothing_leaves_this_machine_in_a_replay(lab: Callable[[Playbook], Lab])
 
     blocked = project.offline("-rA", "--rewind-block-network", "-k", "unmarked")
     assert outcomes(blocked) == {"passed": 1}, blocked.text
-    assert (
-        "UNMARKED Offline rewind: tests/test_net.py::test_unmarked tried to connect to 192.0.2.1:9"
-        in blocked.text
-    )
+    assert "UNMARKED Offline rewind: tests/test_net.py::test_unmarked tried to connect to 192.0.2.1:9" in blocked.text

@@ -67,9 +67,7 @@ def test_a_changed_prompt_fails_with_the_word_diff_and_is_reviewed(project: Proj
 
     # The failing run can be compared with the cassette, by the very words that were printed.
     assert "first divergence: step 1\ncause: system prompt changed" in text
-    bisect = next(
-        line for line in text.splitlines() if line.startswith("rewind bisect") and "fails_itself" in line
-    )
+    bisect = next(line for line in text.splitlines() if line.startswith("rewind bisect") and "fails_itself" in line)
     compared = run_rewind(shlex.split(bisect)[1:], project.lab.home, cwd=project.folder)
     assert compared.code == 1, compared.talk
     assert "system prompt changed" in compared.text

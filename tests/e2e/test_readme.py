@@ -18,17 +18,7 @@ from rewind.demo.run import DemoProvider
 pytestmark = pytest.mark.e2e
 
 README = Path(__file__).parents[2] / "README.md"
-IDS = (
-    "7f3a2b9c",
-    "9b2c0d1e",
-    "c51e07aa",
-    "1043aa78",
-    "e11d2b9c",
-    "5c0e8f21",
-    "81aa33e1",
-    "33e1d402",
-    "d402c51e",
-)
+IDS = ("7f3a2b9c", "9b2c0d1e", "c51e07aa", "1043aa78", "e11d2b9c", "5c0e8f21", "81aa33e1", "33e1d402", "d402c51e")
 """As the README calls the runs, in the order in which it tells of them, whatever they were drawn as."""
 TIME = "2026-11-16 09:14 UTC"
 COMMANDS = (
@@ -51,9 +41,7 @@ class Readme:
             "ANTHROPIC_BASE_URL": provider.url,
             "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001",
         }
-        (folder / "pyproject.toml").write_text(
-            "[tool.rewind.prices.claude-sonnet-4-6]\ninput = 3.0\noutput = 15.0\n"
-        )
+        (folder / "pyproject.toml").write_text("[tool.rewind.prices.claude-sonnet-4-6]\ninput = 3.0\noutput = 15.0\n")
         agent = [sys.executable, "-m", "rewind.demo.agent", "8821"]
         for name, more in (("refund-good", []), ("refund-bad", ["--strict"])):
             self.said("record", "--name", name, *agent, *more)

@@ -67,9 +67,7 @@ def test_a_miss_is_refused_with_its_reason_its_nearest_call_and_exit_code_4(lab:
     assert "step 1, not yet played" in result.talk
     assert "messages[0].content" in result.talk
     assert "Oslo" in result.talk and "Rome" in result.talk
-    assert (
-        "1 miss" in result.talk and "1/2 steps replayed" in result.talk and "0 network calls" in result.talk
-    )
+    assert "1 miss" in result.talk and "1/2 steps replayed" in result.talk and "0 network calls" in result.talk
 
 
 def test_one_question_more_than_recorded_is_already_played(lab: MakeLab) -> None:
@@ -140,9 +138,7 @@ def test_fewer_questions_than_recorded_are_told(lab: MakeLab) -> None:
     assert "1/2 steps replayed" in result.talk
 
 
-def test_a_folder_that_is_gone_is_one_clear_sentence_and_the_command_can_be_given(
-    lab: MakeLab, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_gone_is_one_clear_sentence_and_the_command_can_be_given(lab: MakeLab, tmp_path: Path) -> None:
     bench = lab(numbered)
     work = tmp_path / "work"
     work.mkdir()
@@ -177,9 +173,7 @@ def test_a_miss_may_go_live_and_the_run_is_kept_as_a_session_that_replays_alone(
     bench = lab(numbered)
     session = bench.record(asks("one", "two")).ok().session
     changed = asks("one", "three", "two")
-    live = bench.rewind(
-        "replay", session, *bench.upstream, "--on-miss", "live", "--json", "--", *changed, env=KEYS
-    )
+    live = bench.rewind("replay", session, *bench.upstream, "--on-miss", "live", "--json", "--", *changed, env=KEYS)
     told = json.loads(live.stdout)
     assert bench.provider.calls == 3, "only the new question went out"
     assert (told["live"], told["misses"]) == (1, [])
@@ -205,10 +199,7 @@ def test_a_live_miss_that_streams_is_kept_with_its_chunks(lab: MakeLab) -> None:
     with bench.recording() as gate, gate.tls(HOST) as line:
         ask(line, message("POST", CHAT, HOST, body % b"one", kind))
     session = gate.ended().session
-    with (
-        bench._gate(["replay", session, *bench.upstream, "--on-miss", "live"], KEYS) as live,
-        live.tls(HOST) as line,
-    ):
+    with bench._gate(["replay", session, *bench.upstream, "--on-miss", "live"], KEYS) as live, live.tls(HOST) as line:
         first = ask(line, message("POST", CHAT, HOST, body % b"two", kind))
     listed = json.loads(bench.rewind("list", "--json").ok().stdout)["sessions"]
     kept = next(row["id"] for row in listed if row["id"] != session)
@@ -232,9 +223,7 @@ def test_a_live_host_is_always_asked_itself_recorded_or_not(lab: MakeLab) -> Non
 # Latency
 
 
-@pytest.mark.parametrize(
-    ("factor", "least", "most"), [("recorded", 0.8, 6.0), ("0.1", 0.0, 0.75), ("none", 0.0, 0.5)]
-)
+@pytest.mark.parametrize(("factor", "least", "most"), [("recorded", 0.8, 6.0), ("0.1", 0.0, 0.75), ("none", 0.0, 0.5)])
 def test_latency(lab: MakeLab, factor: str, least: float, most: float) -> None:
     """Eight gaps of a tenth of a second while recording."""
     bench = lab(lambda request: openai_stream(request, ["x"] * 6, gap=0.1))
@@ -325,9 +314,7 @@ def test_curl_is_refused_in_a_replay(lab: MakeLab, url: str) -> None:
 def test_node_is_refused_in_a_replay(lab: MakeLab) -> None:
     if shutil.which("node") is None:
         pytest.skip("Node is not installed")
-    code = (
-        "fetch('https://strange.example.com/').then(r => process.exit(r.ok ? 0 : 3), () => process.exit(4))"
-    )
+    code = "fetch('https://strange.example.com/').then(r => process.exit(r.ok ? 0 : 3), () => process.exit(4))"
     result = _refused(lab(numbered), ["node", "-e", code])
     assert result.text == "answer 1 to one\n"
     assert "strange.example.com" in result.talk and "refused" in result.talk

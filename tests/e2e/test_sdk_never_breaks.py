@@ -140,9 +140,7 @@ def test_sessions_need_no_place_in_the_loops_executor(one: SdkBench) -> None:
     async def main() -> list[int]:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(1))
-        waiting = loop.run_in_executor(
-            None, lambda: asyncio.run_coroutine_threadsafe(agent(), loop).result(20)
-        )
+        waiting = loop.run_in_executor(None, lambda: asyncio.run_coroutine_threadsafe(agent(), loop).result(20))
         return [await asyncio.wait_for(waiting, 30)]
 
     assert asyncio.run(main()) == [1]

@@ -42,9 +42,7 @@ def question(text: str) -> dict[str, Any]:
 
 
 def ask(text: str) -> str:
-    answer = httpx.post(
-        URL, json=question(text), headers={"authorization": f"Bearer {KEYS['OPENAI_API_KEY']}"}
-    )
+    answer = httpx.post(URL, json=question(text), headers={"authorization": f"Bearer {KEYS['OPENAI_API_KEY']}"})
     if answer.status_code != 200:
         return f"{answer.status_code} {answer.headers.get('x-rewind-miss', '')}"
     said: str = answer.json()["choices"][0]["message"]["content"]
@@ -68,9 +66,7 @@ def asked(one: SdkBench, ref: str) -> list[str]:
     library = Library(one.home)
     with library.open(library.find(ref)) as reader:
         steps = reader.recording().steps
-        bodies = [
-            json.loads(reader.blob(step.request.body)) for step in steps if step.request.provider != "notes"
-        ]
+        bodies = [json.loads(reader.blob(step.request.body)) for step in steps if step.request.provider != "notes"]
     return [body["messages"][-1]["content"] for body in bodies]
 
 
@@ -95,9 +91,7 @@ def test_a_function_recorded_and_replayed(one: SdkBench) -> None:
         assert replayed("two") == "two: hit 2", "the newest of that name answers"
 
 
-def test_a_bare_decorator_names_the_session_after_the_function(
-    one: SdkBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bare_decorator_names_the_session_after_the_function(one: SdkBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REWIND_HOME", str(one.home))
 
     @rewind.session
@@ -111,10 +105,7 @@ def test_a_bare_decorator_names_the_session_after_the_function(
 
     assert nightly_report() == "nothing was asked"
     assert Desk().answer() == "nothing was asked here either"
-    assert [recording.session.start.name for recording in recordings(one)] == [
-        "Desk.answer",
-        "nightly_report",
-    ]
+    assert [recording.session.start.name for recording in recordings(one)] == ["Desk.answer", "nightly_report"]
 
 
 def test_an_async_function(one: SdkBench) -> None:
@@ -151,10 +142,7 @@ def test_an_async_generators_consumer_is_not_recorded(one: SdkBench) -> None:
 
     async def consume(mode: str) -> list[tuple[str, str]]:
         found = []
-        async with (
-            one.session("consumer", mode=mode),
-            aclosing(one.session("agent", mode=mode)(agent)()) as items,
-        ):
+        async with one.session("consumer", mode=mode), aclosing(one.session("agent", mode=mode)(agent)()) as items:
             async for item in items:
                 found.append((item, await ask_later("the consumer's own")))
                 if len(found) == 2:
@@ -287,12 +275,8 @@ def test_a_failing_body_is_recorded_as_it_ended_and_raises_untouched(one: SdkBen
     assert "KeyError: 'order'" in shown
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [(SystemExit(3), 3), (SystemExit(), 0), (KeyboardInterrupt(), 130)]
-)
-def test_leaving_a_program_from_inside_is_its_exit_code(
-    one: SdkBench, error: BaseException, code: int
-) -> None:
+@pytest.mark.parametrize(("error", "code"), [(SystemExit(3), 3), (SystemExit(), 0), (KeyboardInterrupt(), 130)])
+def test_leaving_a_program_from_inside_is_its_exit_code(one: SdkBench, error: BaseException, code: int) -> None:
     with pytest.raises(type(error)), one.session():
         raise error
     recording = one.recording()
@@ -303,11 +287,7 @@ def test_leaving_a_program_from_inside_is_its_exit_code(
 def test_a_miss_raises_at_the_end_and_shows_what_differs(one: SdkBench) -> None:
     with one.session():
         ask("Where is order 4711?")
-    with (
-        one.without_provider(),
-        pytest.raises(rewind.ReplayMiss) as caught,
-        one.session(mode="replay") as run,
-    ):
+    with one.without_provider(), pytest.raises(rewind.ReplayMiss) as caught, one.session(mode="replay") as run:
         assert ask("Where is order 4712?").startswith("424")
     assert "4711" in caught.value.message
     assert "4712" in caught.value.message
@@ -526,17 +506,7 @@ def test_importing_rewind_loads_next_to_nothing() -> None:
         "print([name for name in sys.modules if name not in before])"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for heavy in (
-        "asyncio",
-        "ssl",
-        "socket",
-        "inspect",
-        "typing",
-        "json",
-        "cryptography",
-        "rewind.runs",
-        "click",
-    ):
+    for heavy in ("asyncio", "ssl", "socket", "inspect", "typing", "json", "cryptography", "rewind.runs", "click"):
         assert f"'{heavy}'" not in loaded
 
 
@@ -557,9 +527,7 @@ assert agent() == "4711"
 print([name for name in sys.modules if name.startswith("rewind.") or name == "asyncio"])
 """
     env = {**os.environ, "REWIND_MODE": "off"}
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
-    ).stdout
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout
     for engine in ("rewind.runs", "rewind.gateway", "rewind.store", "asyncio"):
         assert f"'{engine}" not in loaded
 

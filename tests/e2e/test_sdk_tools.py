@@ -229,10 +229,7 @@ def test_an_exception_whose_type_is_not_here_any_more(one: SdkBench) -> None:
 
     with one.session(), pytest.raises(Exception, match="gone with the call"):
         fails()
-    with (
-        one.session(mode="replay"),
-        pytest.raises(rewind.ToolFailed, match="Passing: gone with the call") as caught,
-    ):
+    with one.session(mode="replay"), pytest.raises(rewind.ToolFailed, match="Passing: gone with the call") as caught:
         fails()
     assert caught.value.tool == "fails"
 

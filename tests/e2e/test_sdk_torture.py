@@ -357,10 +357,7 @@ def test_responses_and_embeddings(bench: MakeBench) -> None:
             vectors = client.embeddings.create(model="text-embedding-3-small", input=["red", "yellow"])
         return said, [row.embedding for row in vectors.data]
 
-    book = {
-        "/v1/responses": lambda request: openai_response(request, "Hello."),
-        "/v1/embeddings": openai_embeddings,
-    }
+    book = {"/v1/responses": lambda request: openai_response(request, "Hello."), "/v1/embeddings": openai_embeddings}
     assert bench(routes(book)).twice(agent)[0] == "Hello."
 
 
@@ -401,9 +398,7 @@ def test_anthropic_streams(bench: MakeBench) -> None:
 
 def test_an_error_event_inside_a_stream_that_began_with_200(bench: MakeBench) -> None:
     def messages(request: Request) -> Answer:
-        return stream_answer(
-            request, [*anthropic_events(request, ["Once"])[:4], anthropic_error_event("Too many.")]
-        )
+        return stream_answer(request, [*anthropic_events(request, ["Once"])[:4], anthropic_error_event("Too many.")])
 
     one = bench(routes({"/v1/messages": messages}))
     assert "Too many." in str(one.twice(anthropic_texts)[1])

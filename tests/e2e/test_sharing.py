@@ -98,18 +98,14 @@ def test_a_fork_of_a_cassette_goes_live_with_the_users_command_and_is_our_own(la
     command = an_agent(bench)
     bench.record(command).ok()
     bench.rewind("export", "last", "-o", "x.rw").ok()
-    forked = bench.rewind(
-        "fork", "x.rw:3", *bench.upstream, "--set", "temperature=0", "--", *command, env=KEYS
-    ).ok()
+    forked = bench.rewind("fork", "x.rw:3", *bench.upstream, "--set", "temperature=0", "--", *command, env=KEYS).ok()
     assert "rewind diff x.rw" in forked.talk
     assert bench.provider.calls == 4
     # What we ran ourselves is ours: it may be run again as it was.
     assert "3/3 steps replayed" in bench.replay("last").ok().talk
 
 
-def test_what_a_pattern_takes_out_is_nowhere_and_the_cassette_still_replays(
-    lab: MakeLab, tmp_path: Path
-) -> None:
+def test_what_a_pattern_takes_out_is_nowhere_and_the_cassette_still_replays(lab: MakeLab, tmp_path: Path) -> None:
     chance = random.SystemRandom()
     account = "ACME-" + "".join(chance.choices(string.digits, k=12))
     note = "passphrase " + "".join(chance.choices(string.ascii_letters + string.digits, k=20))

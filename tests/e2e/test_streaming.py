@@ -23,9 +23,7 @@ ATTEMPTS = 4
 
 
 def question(text: str) -> bytes:
-    body = (
-        b'{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"user","content":"%b"}]}' % text.encode()
-    )
+    body = b'{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"user","content":"%b"}]}' % text.encode()
     return message("POST", "/v1/chat/completions", HOST, body, [("Content-Type", "application/json")])
 
 
@@ -69,9 +67,7 @@ def test_the_first_chunk_comes_within_5_ms_of_direct_and_the_rest_as_they_are_se
     assert lumps[-1] <= 20, f"the chunks came closer together than they were sent, by {lumps} ms"
 
 
-def test_every_byte_and_border_of_a_stream_is_the_providers_own_when_recording_and_when_replaying(
-    lab: MakeLab,
-) -> None:
+def test_every_byte_and_border_of_a_stream_is_the_providers_own_when_recording_and_when_replaying(lab: MakeLab) -> None:
     pieces = [b'data: {"a":', b"1}\n", b"\ndata", b": \xf0\x9f", b"\x8e\x9e\n\n", b"x", b"data: [DONE]\n\n"]
     bench = lab(lambda request: stream_answer(request, pieces, gap=0.005))
     with bench.recording() as gate, gate.tls(HOST) as line:

@@ -83,25 +83,19 @@ def test_anthropic_stream_of_eleven_events(lab: MakeLab) -> None:
 def test_gather_of_five_different_and_three_equal_calls(lab: MakeLab) -> None:
     recorded, _ = lab(routes({CHAT: numbered_chat})).record_and_replay("openai_gather.py")
     *different, same = recorded.lines
-    assert [line["answer"].split(":")[0] for line in different] == [
-        f"question {number}" for number in range(5)
-    ]
+    assert [line["answer"].split(":")[0] for line in different] == [f"question {number}" for number in range(5)]
     assert len(set(same["answers"])) == 3
 
 
 def test_six_different_calls_from_a_thread_pool(lab: MakeLab) -> None:
     recorded, _ = lab(routes({CHAT: numbered_chat})).record_and_replay("openai_threads.py")
-    assert [line["answer"].split(":")[0] for line in recorded.lines] == [
-        f"thread {number}" for number in range(6)
-    ]
+    assert [line["answer"].split(":")[0] for line in recorded.lines] == [f"thread {number}" for number in range(6)]
 
 
 def test_rate_limit_then_retry(lab: MakeLab) -> None:
     def chat(request: Request) -> Answer:
         if request.nth == 1:
-            return openai_error(
-                request, 429, "Slow down.", headers=(("retry-after-ms", "10"), ("retry-after", "0"))
-            )
+            return openai_error(request, 429, "Slow down.", headers=(("retry-after-ms", "10"), ("retry-after", "0")))
         return openai_chat(request, f"Well, hit {request.hit}.")
 
     bench = lab(routes({CHAT: chat}))
@@ -113,10 +107,7 @@ def test_rate_limit_then_retry(lab: MakeLab) -> None:
 
 def test_responses_and_embeddings(lab: MakeLab) -> None:
     book = routes(
-        {
-            "/v1/responses": lambda request: openai_response(request, "Hello."),
-            "/v1/embeddings": openai_embeddings,
-        }
+        {"/v1/responses": lambda request: openai_response(request, "Hello."), "/v1/embeddings": openai_embeddings}
     )
     recorded, _ = lab(book).record_and_replay("openai_responses.py")
     text, vectors = recorded.lines
@@ -200,9 +191,7 @@ def test_provider_cuts_the_stream(lab: MakeLab, how: str) -> None:
 
 def test_an_error_event_inside_a_stream_that_began_with_200(lab: MakeLab) -> None:
     def messages(request: Request) -> Answer:
-        return stream_answer(
-            request, [*anthropic_events(request, ["Once"])[:4], anthropic_error_event("Too many.")]
-        )
+        return stream_answer(request, [*anthropic_events(request, ["Once"])[:4], anthropic_error_event("Too many.")])
 
     bench = lab(routes({"/v1/messages": messages}))
     recorded, _ = bench.record_and_replay("anthropic_stream.py")
@@ -225,9 +214,7 @@ def test_answer_of_twenty_megabytes(lab: MakeLab) -> None:
     noise = random.Random(4711).randbytes(20 * 1024 * 1024)
     pieces = tuple(noise[at : at + 65536] for at in range(0, len(noise), 65536))
     big = Answer(headers=(("content-type", "application/octet-stream"),), pieces=pieces, framing="chunked")
-    recorded, _ = lab(routes({"/v1": lambda _request: big})).record_and_replay(
-        "download.py", "/v1/files/content"
-    )
+    recorded, _ = lab(routes({"/v1": lambda _request: big})).record_and_replay("download.py", "/v1/files/content")
     assert recorded.lines[0]["size"] == len(noise)
     assert recorded.lines[0]["sha256"] == hashlib.sha256(noise).hexdigest()
 
@@ -275,8 +262,7 @@ def test_requests_urllib_and_aiohttp(lab: MakeLab) -> None:
     recorded, _ = bench.record_and_replay("http_clients.py")
     assert [line["client"] for line in recorded.lines] == ["requests", "urllib", "aiohttp"]
     assert [line["text"] for line in recorded.lines] == [
-        f"Hello from {client}: hit {number}"
-        for number, client in enumerate(["requests", "urllib", "aiohttp"], start=1)
+        f"Hello from {client}: hit {number}" for number, client in enumerate(["requests", "urllib", "aiohttp"], start=1)
     ]
 
 
@@ -296,9 +282,7 @@ def test_node_fetch_openai_and_anthropic(lab: MakeLab) -> None:
             else anthropic_message(request, f"hit {request.hit}")
         )
 
-    recorded, _ = lab(routes({CHAT: numbered_chat, "/v1/messages": messages})).record_and_replay(
-        "clients.mjs", "all"
-    )
+    recorded, _ = lab(routes({CHAT: numbered_chat, "/v1/messages": messages})).record_and_replay("clients.mjs", "all")
     fetch, openai, openai_streamed, anthropic, anthropic_streamed = recorded.lines
     assert fetch["text"] == "Hello from Node fetch: hit 1"
     assert openai["text"] == "Hello from Node openai: hit 2"

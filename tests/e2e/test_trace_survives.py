@@ -179,9 +179,7 @@ def test_a_full_disk_costs_steps_and_never_the_run(tmp_path: Path) -> None:
     done = python(FULL, str(path), home=tmp_path / "store")
     assert (done.returncode, done.stdout) == (0, "the agent is done\n")
     assert done.stderr.count("\n") == 2, done.stderr
-    assert (
-        "lost a step: File too large" in done.stderr and "could not keep a long output whole" in done.stderr
-    )
+    assert "lost a step: File too large" in done.stderr and "could not keep a long output whole" in done.stderr
     kept = whole_lines(path)
     assert [line["count"] for line in kept] == list(range(len(kept))) and 20 < len(kept) < 30
     blobs = Path(f"{path}.blobs")

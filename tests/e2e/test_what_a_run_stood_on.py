@@ -111,9 +111,7 @@ def test_a_git_that_hangs_delays_nobody_and_does_not_stay(repository: Repository
     until_git_is_asked = (
         f"import time; from pathlib import Path\nwhile not Path({str(pids)!r}).exists(): time.sleep(0.005)"
     )
-    record(
-        repository.folder, sys.executable, "-c", until_git_is_asked, PATH=f"{path}{os.pathsep}{os.defpath}"
-    ).ok()
+    record(repository.folder, sys.executable, "-c", until_git_is_asked, PATH=f"{path}{os.pathsep}{os.defpath}").ok()
     told = inspect(repository.folder)["surroundings"]
     assert (told["commit"], list(told["locks"])) == (None, ["uv.lock"])
     deadline = time.monotonic() + PATIENCE

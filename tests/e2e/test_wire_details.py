@@ -92,10 +92,7 @@ def test_a_real_sdk_sends_the_same_bytes_with_and_without_rewind(lab: MakeLab) -
     raw = [request.raw for request in bench.provider.requests]
     assert len(direct.lines) == len(recorded.lines) == 4
     assert raw[:4] == raw[4:]
-    assert (
-        bench.replay(recorded.session, env={"OPENAI_BASE_URL": env["OPENAI_BASE_URL"]}).stdout
-        == recorded.stdout
-    )
+    assert bench.replay(recorded.session, env={"OPENAI_BASE_URL": env["OPENAI_BASE_URL"]}).stdout == recorded.stdout
 
 
 def test_connections_to_the_provider_are_kept_and_used_again(lab: MakeLab) -> None:
@@ -285,9 +282,7 @@ def test_an_answer_cut_by_the_provider_is_cut_at_the_same_byte_in_the_replay(
         """Promises more than it sends."""
         if framing == "chunked":
             return cut(request)
-        return Answer(
-            headers=(("content-length", "5000"),), pieces=(b"x" * 1000, b"y" * 10), framing="none", cut="fin"
-        )
+        return Answer(headers=(("content-length", "5000"),), pieces=(b"x" * 1000, b"y" * 10), framing="none", cut="fin")
 
     bench = lab(missing)
     with bench.recording() as gate, gate.tls(HOST) as line:
@@ -303,12 +298,7 @@ def test_an_answer_cut_by_the_provider_is_cut_at_the_same_byte_in_the_replay(
 def test_garbage_on_the_port_hurts_nobody_else(lab: MakeLab) -> None:
     bench = lab(numbered)
     with bench.recording() as gate:
-        for junk in (
-            b"\x00\x01\x02\x03\r\n\r\n",
-            b"GET\r\n\r\n",
-            b"\x16\x03\x01\xff\xff" + b"\0" * 64,
-            b"A" * 300_000,
-        ):
+        for junk in (b"\x00\x01\x02\x03\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\0" * 64, b"A" * 300_000):
             with gate.plain() as line:
                 line.settimeout(20)
                 line.sendall(junk)

@@ -62,10 +62,7 @@ BODIES = (
     | LONG.map(lambda text: text.encode(errors="surrogatepass"))
     | st.lists(WRITTEN, max_size=4).map(b"\n".join)
     | st.builds(
-        as_events,
-        st.lists(JSON, max_size=5),
-        st.sampled_from([None, "a", "{type}"]),
-        st.sampled_from(["\n", "\r\n"]),
+        as_events, st.lists(JSON, max_size=5), st.sampled_from([None, "a", "{type}"]), st.sampled_from(["\n", "\r\n"])
     )
 )
 
@@ -80,9 +77,7 @@ def test_every_body_comes_back_from_its_form(body: bytes) -> None:
 def test_references_lead_back_to_the_values(values: list[Any], data: st.DataObject) -> None:
     grown = [*values, [*values, data.draw(st.sampled_from(values))], {"all": values}, *values]
     texts = [json.dumps(value) for value in grown]
-    grown = [
-        value for value, text in zip(grown, texts, strict=True) if "NaN" not in text and "Inf" not in text
-    ]
+    grown = [value for value, text in zip(grown, texts, strict=True) if "NaN" not in text and "Inf" not in text]
     layout = Layout()
     for number, value in enumerate(grown):
         layout.add({"v": Addressed(f"r{number}", value)})
@@ -161,9 +156,7 @@ def recordings(draw: st.DrawFn) -> Taped:
             note=draw(SOME),
         )
         made.append((Step(request=request, response=draw(st.just(response) | st.none())), blobs))
-    end = draw(
-        st.none() | st.just(ended(exit_code=draw(st.integers(-9, 255)), remarks=draw(st.tuples(TEXT))))
-    )
+    end = draw(st.none() | st.just(ended(exit_code=draw(st.integers(-9, 255)), remarks=draw(st.tuples(TEXT)))))
     fork = Lineage(session=SessionId("00000000"), step=1, key=MatchKey("rw1:0"), edits=draw(st.tuples(TEXT)))
     tape = taped_steps(
         made,
@@ -217,9 +210,7 @@ def small() -> bytes:
     made = [
         *(exchange(index, *pair) for index, pair in enumerate(pairs, 1)),
         exchange(3, json.dumps({"p": prompt}).encode(), stream),
-        exchange(
-            4, json.dumps({"p": prompt + "And more.\n"}).encode(), gzip.compress(stream), headers=coding
-        ),
+        exchange(4, json.dumps({"p": prompt + "And more.\n"}).encode(), gzip.compress(stream), headers=coding),
         exchange(5, b"\xff\xfe" * 9, b'{"n":1}\n{"n":2}\n'),
         exchange(6, b"plain text\n", None),
         exchange(7, b"plain text\n", b"\xff\xfe" * 9),
@@ -282,9 +273,7 @@ ADDRESSES = (
 )  # fmt: skip
 
 
-def replaced(
-    pattern: re.Pattern[bytes], choices: tuple[bytes, ...]
-) -> Callable[[bytes, random.Random], bytes]:
+def replaced(pattern: re.Pattern[bytes], choices: tuple[bytes, ...]) -> Callable[[bytes, random.Random], bytes]:
     def change(data: bytes, dice: random.Random) -> bytes:
         found = list(pattern.finditer(data))
         if not found:

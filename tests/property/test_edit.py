@@ -67,12 +67,7 @@ def _chat(write: Callable[..., list[dict[str, Any]]], talk: Talk) -> dict[str, A
 
 def _anthropic(talk: Talk) -> dict[str, Any]:
     system = {"system": talk.system} if talk.system else {}
-    return {
-        "model": "m",
-        "max_tokens": 9,
-        **system,
-        "messages": anthropic.messages_for(talk.messages, LossLog()),
-    }
+    return {"model": "m", "max_tokens": 9, **system, "messages": anthropic.messages_for(talk.messages, LossLog())}
 
 
 def _responses(talk: Talk) -> dict[str, Any]:
@@ -82,11 +77,7 @@ def _responses(talk: Talk) -> dict[str, Any]:
 
 def _gemini(talk: Talk) -> dict[str, Any]:
     system = {"systemInstruction": {"parts": [{"text": talk.system}]}} if talk.system else {}
-    return {
-        **system,
-        "contents": gemini.contents_for(talk.messages, LossLog()),
-        "generationConfig": {"topK": 2},
-    }
+    return {**system, "contents": gemini.contents_for(talk.messages, LossLog()), "generationConfig": {"topK": 2}}
 
 
 APIS: dict[str, tuple[str, Callable[[Talk], dict[str, Any]]]] = {
@@ -135,9 +126,7 @@ def twice(request: HttpRequest, edit: Edit) -> HttpRequest:
 
 
 @given(apis, talks(), words, st.booleans())
-def test_the_system_prompt_and_nothing_else_becomes_another(
-    api: str, talk: Talk, text: str, ascii_only: bool
-) -> None:
+def test_the_system_prompt_and_nothing_else_becomes_another(api: str, talk: Talk, text: str, ascii_only: bool) -> None:
     request = request_for(api, talk, ascii_only=ascii_only)
     after = twice(request, SetSystem(TextValue(text)))
     assert asked(after) == replace(asked(request), system=(Text(text),))
@@ -151,23 +140,14 @@ def test_what_is_appended_stands_at_the_end(api: str, talk: Talk, text: str) -> 
     assert after == replace(asked(request), system=(Text(f"{talk.system}{between}{text}"),))
 
 
-@given(
-    apis,
-    talks(),
-    words.filter(lambda name: not set(name) & set("/:")),
-)
+@given(apis, talks(), words.filter(lambda name: not set(name) & set("/:")))
 def test_the_model_and_nothing_else_becomes_another(api: str, talk: Talk, name: str) -> None:
     assume(not name.startswith("models"))
     request = request_for(api, talk)
     assert asked(twice(request, SetModel(TextValue(name)))) == replace(asked(request), model=name)
 
 
-@given(
-    apis,
-    talks(),
-    st.sampled_from(["seed", "topK", "stop"]),
-    st.integers() | words | st.lists(words, max_size=2),
-)
+@given(apis, talks(), st.sampled_from(["seed", "topK", "stop"]), st.integers() | words | st.lists(words, max_size=2))
 def test_a_parameter_and_nothing_else_becomes_another(api: str, talk: Talk, name: str, value: Any) -> None:
     request = request_for(api, talk)
     after = asked(twice(request, SetParameter((name,), TextValue(json.dumps(value)))))
@@ -188,9 +168,7 @@ def test_a_parameter_and_nothing_else_becomes_another(api: str, talk: Talk, name
 
 
 @given(apis, talks(), words, st.data())
-def test_a_message_and_no_other_gets_another_text(
-    api: str, talk: Talk, text: str, data: st.DataObject
-) -> None:
+def test_a_message_and_no_other_gets_another_text(api: str, talk: Talk, text: str, data: st.DataObject) -> None:
     request = request_for(api, talk)
     body = json.loads(request.body)
     turns = body.get("messages") or body.get("input") or body.get("contents")
@@ -201,10 +179,7 @@ def test_a_message_and_no_other_gets_another_text(
     except UsageError:
         # A call has no text, and several results have more than one.
         turn = turns[index]
-        assert (
-            turn.get("type") in ("function_call",)
-            or str(turn).count("esult") + str(turn).count("esponse") > 1
-        )
+        assert turn.get("type") in ("function_call",) or str(turn).count("esult") + str(turn).count("esponse") > 1
         return
     new_body = json.loads(after.body)
     new_turns = new_body.get("messages") or new_body.get("input") or new_body.get("contents")
@@ -221,9 +196,7 @@ def _texts(read: Asked) -> list[str]:
 
 
 @given(apis, talks(), words, names)
-def test_the_new_results_of_a_tool_and_no_others_become_another(
-    api: str, talk: Talk, text: str, name: str
-) -> None:
+def test_the_new_results_of_a_tool_and_no_others_become_another(api: str, talk: Talk, text: str, name: str) -> None:
     request = request_for(api, talk)
     spoke = max((n for n, one in enumerate(talk.messages) if one.role is Role.ASSISTANT), default=-1)
     expected = [
@@ -259,15 +232,13 @@ any_edit: st.SearchStrategy[Edit] = st.one_of(
     st.builds(SetModel, st.builds(TextValue, words)),
     st.builds(
         SetParameter,
-        st.lists(
-            st.sampled_from(["temperature", "messages", "request", "tools", "a"]), min_size=1, max_size=3
-        ).map(tuple),
+        st.lists(st.sampled_from(["temperature", "messages", "request", "tools", "a"]), min_size=1, max_size=3).map(
+            tuple
+        ),
         st.builds(TextValue, st.sampled_from(["", "0", "[]", '{"a": 1}', "text"])),
     ),
     st.builds(
-        SetMessage,
-        st.integers(-4, 4),
-        st.builds(TextValue, st.sampled_from(["text", '{"role": "user"}', "[]"])),
+        SetMessage, st.integers(-4, 4), st.builds(TextValue, st.sampled_from(["text", '{"role": "user"}', "[]"]))
     ),
     st.builds(SetToolResult, names, st.builds(TextValue, st.text(max_size=5))),
 )
@@ -316,28 +287,9 @@ def _rows(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
 
 keys = st.sampled_from(
     [
-        *(
-            "model",
-            "messages",
-            "system",
-            "instructions",
-            "input",
-            "contents",
-            "parts",
-            "text",
-            "role",
-            "content",
-        ),
+        *("model", "messages", "system", "instructions", "input", "contents", "parts", "text", "role", "content"),
         *("type", "tool_calls", "tool_call_id", "id", "name", "function", "arguments", "output", "call_id"),
-        *(
-            "systemInstruction",
-            "generationConfig",
-            "functionResponse",
-            "response",
-            "request",
-            "prompt",
-            "options",
-        ),
+        *("systemInstruction", "generationConfig", "functionResponse", "response", "request", "prompt", "options"),
         *("tool_use_id", "tool_result", "function_call_output", "tool", "assistant", "user", "temperature"),
     ]
 )
@@ -355,9 +307,7 @@ requests = st.builds(lambda head, body: HttpRequest(head=head, body=body), st.sa
 
 
 @given(requests, st.lists(any_edit, min_size=1, max_size=3))
-def test_a_body_is_edited_or_refused_and_nothing_else_happens(
-    request: HttpRequest, edits: list[Edit]
-) -> None:
+def test_a_body_is_edited_or_refused_and_nothing_else_happens(request: HttpRequest, edits: list[Edit]) -> None:
     try:
         after = edited(request, edits)
     except UsageError:
@@ -387,8 +337,7 @@ def test_a_value_is_taken_or_refused_from_any_step(
 ) -> None:
     with suppress(UsageError):
         taken = resolve(
-            replace(edit, value=StepReference("good", 4)),
-            lambda _session, _step: (source, answer_with(answer)),
+            replace(edit, value=StepReference("good", 4)), lambda _session, _step: (source, answer_with(answer))
         )
         if isinstance(taken, SetResponse):
             answer_for(target, taken)

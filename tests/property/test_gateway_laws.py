@@ -13,9 +13,9 @@ from rewind.model.step import Ending
 from rewind.runs.step_writer import ChunkDraft
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ-", min_size=1, max_size=12)
-VALUE = st.text(
-    st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f"), max_size=20
-).map(str.strip)
+VALUE = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f"), max_size=20).map(
+    str.strip
+)
 FIELDS = st.lists(st.tuples(TOKEN.map(lambda name: f"X-{name}"), VALUE), max_size=6)
 CHUNKS = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
 CUTS = st.lists(st.integers(min_value=0, max_value=2000), max_size=12)
@@ -73,18 +73,10 @@ def test_pipelined_requests_are_the_same_requests_however_they_are_cut(
 
 
 @given(
-    fields=FIELDS,
-    chunks=CHUNKS,
-    trailers=FIELDS,
-    places=CUTS,
-    framing=st.sampled_from(["length", "chunked", "close"]),
+    fields=FIELDS, chunks=CHUNKS, trailers=FIELDS, places=CUTS, framing=st.sampled_from(["length", "chunked", "close"])
 )
 def test_an_answer_is_the_same_answer_however_it_is_cut_and_is_played_as_it_came(
-    fields: list[tuple[str, str]],
-    chunks: list[bytes],
-    trailers: list[tuple[str, str]],
-    places: list[int],
-    framing: str,
+    fields: list[tuple[str, str]], chunks: list[bytes], trailers: list[tuple[str, str]], places: list[int], framing: str
 ) -> None:
     body = b"".join(chunks)
     head = b"HTTP/1.1 200 Fine\r\n" + lines(fields)
@@ -109,17 +101,13 @@ def test_an_answer_is_the_same_answer_however_it_is_cut_and_is_played_as_it_came
     assert sum(sizes) == draft.size == len(body)
     if framing == "chunked":
         assert sizes == [len(chunk) for chunk in chunks], "transfer chunks do not depend on the reads"
-    recorded = HttpResponse(
-        head=response.head, body=body, chunks=tuple(draft.chunks), trailers=response.trailers
-    )
+    recorded = HttpResponse(head=response.head, body=body, chunks=tuple(draft.chunks), trailers=response.trailers)
     start, pieces, tail, _ = framed(recorded, "POST", Ending.COMPLETE)
     assert start + b"".join(data for _, data in pieces) + tail == wire
 
 
 @given(fields=FIELDS, target=st.text("abc/?=&%1", max_size=20))
-def test_a_rewritten_head_differs_in_its_request_line_only(
-    fields: list[tuple[str, str]], target: str
-) -> None:
+def test_a_rewritten_head_differs_in_its_request_line_only(fields: list[tuple[str, str]], target: str) -> None:
     raw = b"GET http://h/old HTTP/1.1\r\nHost: h\r\n" + lines(fields) + b"\r\n"
     rewritten = rewrite_head(raw, "/" + target, drop=HOP_HEADERS)
     assert rewritten.split(b"\r\n")[0] == b"GET /" + target.encode() + b" HTTP/1.1"

@@ -34,21 +34,14 @@ DIALECTS: list[tuple[Write, Read]] = [
         lambda doc: doc["choices"][0]["delta"]["content"],
     ),
     (
-        lambda text: {
-            "type": "content_block_delta",
-            "index": 4,
-            "delta": {"type": "d", "partial_json": text},
-        },
+        lambda text: {"type": "content_block_delta", "index": 4, "delta": {"type": "d", "partial_json": text}},
         lambda doc: doc["delta"]["partial_json"],
     ),
     (
         lambda text: {"candidates": [{"content": {"parts": [{"text": text}]}, "index": 1}]},
         lambda doc: doc["candidates"][0]["content"]["parts"][0]["text"],
     ),
-    (
-        lambda text: {"type": "response.delta", "sequence_number": len(text), "delta": text},
-        lambda doc: doc["delta"],
-    ),
+    (lambda text: {"type": "response.delta", "sequence_number": len(text), "delta": text}, lambda doc: doc["delta"]),
 ]
 NOISE = [
     b": ping\n\n",
@@ -177,11 +170,7 @@ def test_compression_changes_nothing(
     assert len(given_out) < len(packed)
 
 
-@given(
-    st.binary(max_size=400),
-    st.sampled_from(["text/event-stream", "application/json", "text/plain"]),
-    st.data(),
-)
+@given(st.binary(max_size=400), st.sampled_from(["text/event-stream", "application/json", "text/plain"]), st.data())
 def test_bytes_without_a_known_value_are_identical(body: bytes, media: str, data: st.DataObject) -> None:
     redactor = Redactor(Secrets(["sk-proj-0123456789abcdef", "ÿpass-w0rd"])).stream(
         ResponseHead(status=200, reason="OK", headers=(("content-type", media),))
@@ -220,7 +209,5 @@ def test_the_scanner_finds_what_a_plain_search_finds(values: list[str], parts: l
     spans = Scanner(wanted).find(text)
     assert {place for start, end in spans for place in range(start, end)} == covered
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
-    pending = max(
-        (size for form in wanted for size in range(len(form)) if text.endswith(form[:size])), default=0
-    )
+    pending = max((size for form in wanted for size in range(len(form)) if text.endswith(form[:size])), default=0)
     assert Scanner(wanted).pending(text) == pending

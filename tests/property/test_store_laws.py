@@ -103,9 +103,7 @@ def test_a_recipe_leads_back_to_its_names(lists: list[list[bytes]]) -> None:
 
 
 @given(NAMES, NAMES, st.integers(0, 30), st.integers(0, 30))
-def test_a_common_run_is_as_long_as_it_can_be(
-    one: list[bytes], other: list[bytes], start: int, begin: int
-) -> None:
+def test_a_common_run_is_as_long_as_it_can_be(one: list[bytes], other: list[bytes], start: int, begin: int) -> None:
     run = 0
     while start + run < len(one) and begin + run < len(other) and one[start + run] == other[begin + run]:
         run += 1

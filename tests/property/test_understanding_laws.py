@@ -33,63 +33,15 @@ MEDIA = [
 CODINGS = ["gzip", "deflate", "br", "zstd", "gzip, br", "identity"]
 
 stream_bytes = st.lists(
-    st.sampled_from(
-        [b"data", b"event", b":", b" ", b"\r", b"\n", b"\r\n", b"x", b"\xef\xbb\xbf", b"\xff", b"id: 1"]
-    )
+    st.sampled_from([b"data", b"event", b":", b" ", b"\r", b"\n", b"\r\n", b"x", b"\xef\xbb\xbf", b"\xff", b"id: 1"])
 ).map(b"".join)
 words = st.sampled_from(
     [
-        *(
-            "type",
-            "message",
-            "choices",
-            "delta",
-            "content",
-            "tool_calls",
-            "function",
-            "name",
-            "arguments",
-            "usage",
-        ),
-        *(
-            "output",
-            "item",
-            "response",
-            "candidates",
-            "parts",
-            "functionCall",
-            "usageMetadata",
-            "error",
-            "index",
-        ),
-        *(
-            "content_block",
-            "content_block_start",
-            "input_json_delta",
-            "tool_use",
-            "message_start",
-            "model",
-            "text",
-        ),
-        *(
-            "promptTokenCount",
-            "input_tokens",
-            "prompt_tokens",
-            "data",
-            "embedding",
-            "embeddings",
-            "toolUse",
-            "id",
-        ),
-        *(
-            "response.output_item.done",
-            "function_call",
-            "messages",
-            "tool_call_id",
-            "input",
-            "call_id",
-            "bytes",
-        ),
+        *("type", "message", "choices", "delta", "content", "tool_calls", "function", "name", "arguments", "usage"),
+        *("output", "item", "response", "candidates", "parts", "functionCall", "usageMetadata", "error", "index"),
+        *("content_block", "content_block_start", "input_json_delta", "tool_use", "message_start", "model", "text"),
+        *("promptTokenCount", "input_tokens", "prompt_tokens", "data", "embedding", "embeddings", "toolUse", "id"),
+        *("response.output_item.done", "function_call", "messages", "tool_call_id", "input", "call_id", "bytes"),
     ]
 )
 json_values = st.recursive(
@@ -99,9 +51,7 @@ json_values = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | words
     | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(words | st.text(max_size=4), inner, max_size=5)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words | st.text(max_size=4), inner, max_size=5),
     max_leaves=25,
 )
 
@@ -130,11 +80,7 @@ def test_decoding_undoes_encoding_however_it_is_cut(body: bytes, coding: str, si
 
 @given(st.binary(max_size=300), st.sampled_from(CODINGS), st.integers(0, 300))
 def test_damaged_codings_raise_one_error_and_give_what_they_can(body: bytes, coding: str, cut: int) -> None:
-    for data in (
-        body,
-        encode(body, coding)[:cut],
-        encode(body, coding)[:cut] + b"?" + encode(body, coding)[cut:],
-    ):
+    for data in (body, encode(body, coding)[:cut], encode(body, coding)[:cut] + b"?" + encode(body, coding)[cut:]):
         try:
             plain = decode(data, coding)
         except UndecodableBody:
@@ -157,9 +103,7 @@ def asking(head: RequestHead, body: Any, media: str = "application/json") -> Htt
     answered=st.binary(max_size=200)
     | json_values
     | st.lists(json_values, max_size=3).map(
-        lambda documents: b"".join(
-            b"data: " + json.dumps(document).encode() + b"\n\n" for document in documents
-        )
+        lambda documents: b"".join(b"data: " + json.dumps(document).encode() + b"\n\n" for document in documents)
     ),
 )
 def test_nothing_that_is_asked_or_answered_makes_us_raise(

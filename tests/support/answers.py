@@ -69,12 +69,7 @@ def openai_chat(request: Request, text: str | None, tools: Sequence[Tool] = ()) 
             "created": 1762000000 + request.hit,
             "model": "gpt-4o-mini-2024-07-18",
             "choices": [
-                {
-                    "index": 0,
-                    "message": message,
-                    "logprobs": None,
-                    "finish_reason": "tool_calls" if tools else "stop",
-                }
+                {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls" if tools else "stop"}
             ],
             "usage": {"prompt_tokens": 21, "completion_tokens": 8, "total_tokens": 29},
             "system_fingerprint": "fp_0000000000",
@@ -241,13 +236,10 @@ def gemini_content(request: Request, text: str, tools: Sequence[Tool] = ()) -> A
 def gemini_stream(request: Request, texts: Sequence[str], **more: Any) -> Answer:
     """``alt=sse``: events, otherwise the pieces of one JSON array."""
     values = [
-        _gemini_value(request, [{"text": text}], last=number == len(texts) - 1)
-        for number, text in enumerate(texts)
+        _gemini_value(request, [{"text": text}], last=number == len(texts) - 1) for number, text in enumerate(texts)
     ]
     if "alt=sse" in request.target:
-        return stream_answer(
-            request, [_data(value).replace(b"\n\n", b"\r\n\r\n") for value in values], **more
-        )
+        return stream_answer(request, [_data(value).replace(b"\n\n", b"\r\n\r\n") for value in values], **more)
     pieces = [(b"[" if number == 0 else b",\r\n") + _dump(value) for number, value in enumerate(values)]
     headers = _marked(JSON, request)
     return Answer(headers=headers, pieces=(*pieces, b"]"), framing="chunked", **more)

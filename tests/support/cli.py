@@ -75,9 +75,7 @@ class Result:
         return self
 
     def ok(self) -> "Result":
-        assert self.code == 0, (
-            f"{' '.join(self.args)} ended with {self.code}\n{self.talk}\n{self.text[-2000:]}"
-        )
+        assert self.code == 0, f"{' '.join(self.args)} ended with {self.code}\n{self.talk}\n{self.text[-2000:]}"
         return self
 
 

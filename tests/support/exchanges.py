@@ -19,22 +19,13 @@ def request_of(
     """A request; anything but bytes is written as JSON."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = RequestHead(
-        method=method,
-        scheme="https",
-        host=host,
-        port=port,
-        target=target,
-        headers=(("Content-Type", media), *headers),
+        method=method, scheme="https", host=host, port=port, target=target, headers=(("Content-Type", media), *headers)
     )
     return HttpRequest(head=head, body=raw)
 
 
 def answer_with(
-    body: Any = b"",
-    *,
-    status: int = 200,
-    media: str = "application/json",
-    headers: Headers = (),
+    body: Any = b"", *, status: int = 200, media: str = "application/json", headers: Headers = ()
 ) -> HttpResponse:
     """An answer; anything but bytes is written as JSON."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()

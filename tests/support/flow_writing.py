@@ -40,9 +40,7 @@ def answered(one: http.HTTPFlow, body: bytes, status: int = 200, **headers: str)
 
 
 def conversation(number: int) -> http.HTTPFlow:
-    one = asked(
-        number, "https://api.openai.com/v1/realtime?model=m", "GET", connection="upgrade", upgrade="websocket"
-    )
+    one = asked(number, "https://api.openai.com/v1/realtime?model=m", "GET", connection="upgrade", upgrade="websocket")
     answered(one, b"", 101, connection="upgrade", upgrade="websocket")
     began = one.response.timestamp_end
     one.websocket = websocket.WebSocketData(
@@ -80,8 +78,7 @@ FLOWS = [
     streamed,
     failed(asked(5), "connection refused"),
     failed(
-        answered(asked(6), b'{"half":', content_type="application/json", content_length="99"),
-        "peer closed connection",
+        answered(asked(6), b'{"half":', content_type="application/json", content_length="99"), "peer closed connection"
     ),
     conversation(7),
     answered(asked(8, "https://intern.example/tool?token=x", "GET"), b"tool", content_type="text/plain"),

@@ -21,9 +21,7 @@ MakeStage = Callable[[Playbook], "Stage"]
 def stages(trust: Trust, folder: Path) -> Iterator[MakeStage]:
     """``make(playbook)``: an empty store and a TLS provider that plays it."""
     with ExitStack() as open_providers:
-        yield lambda playbook: Stage(
-            folder, trust, open_providers.enter_context(FakeProvider(playbook, trust=trust))
-        )
+        yield lambda playbook: Stage(folder, trust, open_providers.enter_context(FakeProvider(playbook, trust=trust)))
 
 
 @dataclass(slots=True)
@@ -66,9 +64,7 @@ class Stage:
         assert self.provider.connections == before, "the replay went to the network"
         return found
 
-    def record_and_replay(
-        self, work: Callable[[], T], **more: Any
-    ) -> tuple[InProcessResult, InProcessResult]:
+    def record_and_replay(self, work: Callable[[], T], **more: Any) -> tuple[InProcessResult, InProcessResult]:
         """The two results; the second run had no provider, gave the same values and played everything."""
         first, recorded = self.record(work, **more)
         assert not recorded.remarks and recorded.broken is None, recorded

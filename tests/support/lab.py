@@ -13,16 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from support.cli import (
-    AGENTS,
-    KEYS,
-    PATIENCE,
-    REWIND,
-    Result,
-    agent_command,
-    plain_environment,
-    run_rewind,
-)
+from support.cli import AGENTS, KEYS, PATIENCE, REWIND, Result, agent_command, plain_environment, run_rewind
 from support.provider import FakeProvider
 from support.trust import PROVIDER_NAMES, Trust
 

@@ -61,10 +61,7 @@ class ParentProxy:
                 head += byte
             text = head.decode("latin-1")
             self.heads.append(text)
-            if (
-                self._required is not None
-                and f"proxy-authorization: {self._required}".lower() not in text.lower()
-            ):
+            if self._required is not None and f"proxy-authorization: {self._required}".lower() not in text.lower():
                 client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
                 return
             server = socket.create_connection(self._upstream, timeout=PATIENCE)

@@ -159,9 +159,7 @@ def _spots(scenario: Scenario, random: Random) -> list[Spot]:
     return spots
 
 
-def _planted_at(
-    scenario: Scenario, spot: Spot, kinds: tuple[CauseKind, ...], random: Random
-) -> Planted | None:
+def _planted_at(scenario: Scenario, spot: Spot, kinds: tuple[CauseKind, ...], random: Random) -> Planted | None:
     told = [f"{spot.talk} parts at turn {spot.turn}"]
     # Who answered is told by answers, not by errors.
     told_before = kinds == (CauseKind.SNAPSHOT, CauseKind.ERROR)
@@ -193,13 +191,7 @@ def _parting(before: Scenario, after: Scenario, spot: Spot) -> Calls:
 
 
 def _played(
-    seed: str,
-    scenario: Scenario,
-    variant: _Variant,
-    noise: frozenset[Noise],
-    random: Random,
-    *,
-    turned: bool,
+    seed: str, scenario: Scenario, variant: _Variant, noise: frozenset[Noise], random: Random, *, turned: bool
 ) -> Case:
     """Both programs run; ``turned``: the changed one is the good one."""
     hands = [Style.of(seed), Style.of(seed, noise)]
@@ -209,9 +201,7 @@ def _played(
     extras: list[tuple[Talk, float] | None] = [None, None]
     if Noise.EXTRA in noise:
         extras[random.randrange(2)] = _aside(scenario, random)
-    good, bad = (
-        play(program, hand, extra=extra) for program, hand, extra in zip(programs, hands, extras, strict=True)
-    )
+    good, bad = (play(program, hand, extra=extra) for program, hand, extra in zip(programs, hands, extras, strict=True))
     good_steps, bad_steps = _steps(good, variant.good), _steps(bad, variant.bad)
     if turned:
         good, bad, good_steps, bad_steps = bad, good, bad_steps, good_steps
@@ -240,9 +230,7 @@ def _with_retry(scenario: Scenario, noise: frozenset[Noise], random: Random) -> 
     turn = random.randrange(len(talk.turns))
     if turn in talk.failures:
         return scenario
-    failure = Failure(
-        status=random.choice([429, 503, 529, 200]), attempts=random.choice([1, 2]), recovers=True
-    )
+    failure = Failure(status=random.choice([429, 503, 529, 200]), attempts=random.choice([1, 2]), recovers=True)
     return scenario.with_talk(replace(talk, failures={**talk.failures, turn: failure}))
 
 
@@ -252,10 +240,7 @@ def _aside(scenario: Scenario, random: Random) -> tuple[Talk, float]:
     model = _SMALL_MODELS[main.api]
     asks, says = random.choice(
         [
-            (
-                f"Write a title for a conversation that begins so:\n{main.domain.tasks[0]}",
-                "Help with an order",
-            ),
+            (f"Write a title for a conversation that begins so:\n{main.domain.tasks[0]}", "Help with an order"),
             (f"Is this message safe? Answer with yes or no.\n{main.domain.tasks[1]}", "yes"),
         ]
     )

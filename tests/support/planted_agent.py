@@ -106,9 +106,7 @@ class _Agent:
             streamed=self.style.streamed(talk.streamed),
         )
 
-    def _results(
-        self, turn: Turn, asked_for: Iterable[ToolUse], clock: float
-    ) -> tuple[list[ToolResult], float]:
+    def _results(self, turn: Turn, asked_for: Iterable[ToolUse], clock: float) -> tuple[list[ToolResult], float]:
         results = []
         for use, part in zip(turn.uses, asked_for, strict=True):
             clock += self.style.seconds(0.02, 0.9)

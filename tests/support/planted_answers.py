@@ -33,9 +33,7 @@ def parted(scenario: Scenario, spot: Spot, random: Random) -> Planted:
 
 
 def _other_turn(talk: Talk, number: int, old: Turn, removed: set[str], random: Random) -> tuple[Turn, str]:
-    ways: list[tuple[str, Callable[[], Turn | None]]] = [
-        ("another text", lambda: _another_end(talk, old, random)),
-    ]
+    ways: list[tuple[str, Callable[[], Turn | None]]] = [("another text", lambda: _another_end(talk, old, random))]
     if talk.setting.tools:
         ways.append(("another tool", lambda: _tool_turn(talk, removed, random, unlike=old)))
     if old.uses and not any(use.helper or use.tool in removed for use in old.uses):
@@ -58,9 +56,7 @@ def _tool_turn(talk: Talk, removed: set[str], random: Random, unlike: Turn | Non
     taken = {use.tool for use in unlike.uses} if unlike else set()
     offered = {tool.name for tool in talk.at(len(talk.turns)).tools} - removed
     tools = [
-        tool
-        for tool in (*talk.domain.tools, talk.domain.other_tool)
-        if tool.name in offered and tool.name not in taken
+        tool for tool in (*talk.domain.tools, talk.domain.other_tool) if tool.name in offered and tool.name not in taken
     ]
     if not tools:
         return last_turn(talk.domain, random)

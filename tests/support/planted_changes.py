@@ -78,9 +78,7 @@ _OTHER_WORDS = ("never", "always", "twice", "carefully", "later")
 
 def _another_word(text: str, random: Random) -> str:
     words = [
-        one
-        for one in re.finditer(r"\b[a-z]{4,}\b(?!>>)", text)
-        if "<<" not in text[one.start() - 2 : one.start()]
+        one for one in re.finditer(r"\b[a-z]{4,}\b(?!>>)", text) if "<<" not in text[one.start() - 2 : one.start()]
     ]
     found = random.choice(words)
     other = random.choice([word for word in _OTHER_WORDS if word != found[0]])

@@ -24,9 +24,7 @@ def history(scenario: Scenario, spot: Spot, random: Random) -> Planted | None:
         case "injected":
             text = random.choice(talk.domain.other_prompt)
             role = Role.SYSTEM if talk.api in ("chat", "responses") and random.random() < 0.4 else Role.USER
-            edit = _injecting(
-                1 + 2 * random.randint(0, since - 2), Message(role, (Text(f"Reminder: {text}"),))
-            )
+            edit = _injecting(1 + 2 * random.randint(0, since - 2), Message(role, (Text(f"Reminder: {text}"),)))
         case _:
             edit = _swapping(1 + 2 * random.randint(0, since - 3))
     changed = replace(talk, edits=(*talk.edits, (since, edit)))
@@ -37,9 +35,7 @@ def _long(talk: Talk, known: int) -> list[int]:
     """The first message, and those of the others that have something to lose."""
     answers = [1 + 2 * number for number, turn in enumerate(talk.turns) if len(turn.text) > 30]
     results = [
-        2 + 2 * number
-        for number, turn in enumerate(talk.turns)
-        if any(len(use.result) > 30 for use in turn.uses)
+        2 + 2 * number for number, turn in enumerate(talk.turns) if any(len(use.result) > 30 for use in turn.uses)
     ]
     return [at for at in (0, *answers, *results, *results) if at < known]
 
@@ -47,9 +43,7 @@ def _long(talk: Talk, known: int) -> list[int]:
 def _truncating(at: int, share: float) -> Edit:
     def edit(messages: tuple[Message, ...]) -> tuple[Message, ...]:
         return tuple(
-            replace(message, parts=tuple(_cut(part, share) for part in message.parts))
-            if number == at
-            else message
+            replace(message, parts=tuple(_cut(part, share) for part in message.parts)) if number == at else message
             for number, message in enumerate(messages)
         )
 
@@ -75,9 +69,4 @@ def _injecting(at: int, message: Message) -> Edit:
 
 def _swapping(at: int) -> Edit:
     """Two turns of the model change places, each with what was said to it."""
-    return lambda messages: (
-        *messages[:at],
-        *messages[at + 2 : at + 4],
-        *messages[at : at + 2],
-        *messages[at + 4 :],
-    )
+    return lambda messages: (*messages[:at], *messages[at + 2 : at + 4], *messages[at : at + 2], *messages[at + 4 :])

@@ -31,11 +31,7 @@ class Chat:
             tools=[
                 {
                     "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.schema,
-                    },
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
                 }
                 for tool in asked.tools
             ]
@@ -55,8 +51,7 @@ class Chat:
     def _messages(self, message: Message, style: Style) -> list[Fields]:
         if message.role is Role.TOOL:
             return [
-                {"role": "tool", "tool_call_id": result.id, "content": result.text}
-                for result in results_of(message)
+                {"role": "tool", "tool_call_id": result.id, "content": result.text} for result in results_of(message)
             ]
         written: Fields = {"role": message.role.value, "content": spoken(message) or None}
         if uses := uses_of(message):
@@ -76,9 +71,7 @@ class Chat:
     def whole(self, answered: Answered, style: Style) -> Fields:
         message: Fields = {"role": "assistant", "content": answered.text or None, "refusal": None}
         if answered.tool_uses:
-            message["tool_calls"] = [
-                self._call(use, json.dumps(dict(use.arguments))) for use in answered.tool_uses
-            ]
+            message["tool_calls"] = [self._call(use, json.dumps(dict(use.arguments))) for use in answered.tool_uses]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._stop(answered)}
         return {
             "id": answered.id,
@@ -134,12 +127,7 @@ class Responses:
             input=[item for message in asked.messages for item in self._items(message, style)],
             previous_response_id=asked.continues,
             tools=[
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.schema,
-                }
+                {"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.schema}
                 for tool in asked.tools
             ]
             or None,
@@ -207,9 +195,7 @@ class Responses:
         for index, item in enumerate(output):
             found += [{**one, "output_index": index} for one in self._item_events(item, style)]
         found.append({"type": "response.completed", "response": self._response(answered, output=output)})
-        return [
-            event({**one, "sequence_number": number}, name=one["type"]) for number, one in enumerate(found)
-        ]
+        return [event({**one, "sequence_number": number}, name=one["type"]) for number, one in enumerate(found)]
 
     def _item_events(self, item: Fields, style: Style) -> list[Fields]:
         empty: Fields

@@ -160,9 +160,7 @@ def asks_about_one_more(scenario: Scenario, random: Random) -> Detour | None:
     )
     (summary,) = rest[0]
     changed = replace(
-        summary,
-        asks=f"{summary.asks}\n{number}. <<answer of {more.name}>>",
-        turns=(last_turn(summary.domain, random),),
+        summary, asks=f"{summary.asks}\n{number}. <<answer of {more.name}>>", turns=(last_turn(summary.domain, random),)
     )
     return Detour(
         scenario=replace(scenario, stages=((*items, more), (changed,))),
@@ -172,11 +170,4 @@ def asks_about_one_more(scenario: Scenario, random: Random) -> Detour | None:
     )
 
 
-PATHS: tuple[Path, ...] = (
-    gives_up,
-    goes_on,
-    asks_a_reviewer,
-    skips_a_stage,
-    asks_another_helper,
-    asks_about_one_more,
-)
+PATHS: tuple[Path, ...] = (gives_up, goes_on, asks_a_reviewer, skips_a_stage, asks_another_helper, asks_about_one_more)

@@ -61,8 +61,7 @@ class Played:
             replace(
                 step,
                 request=replace(step.request, thread=None, sketch=None),
-                response=step.response
-                and replace(step.response, reading=replace(step.response.reading, said=None)),
+                response=step.response and replace(step.response, reading=replace(step.response.reading, said=None)),
             )
             for step in self.recording.steps
         )

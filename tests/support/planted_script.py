@@ -127,10 +127,7 @@ class Scenario:
 
     def with_talk(self, changed: Talk) -> "Scenario":
         """The program with another conversation under that name."""
-        return replace(
-            self,
-            stages=tuple(tuple(_with_talk(talk, changed) for talk in stage) for stage in self.stages),
-        )
+        return replace(self, stages=tuple(tuple(_with_talk(talk, changed) for talk in stage) for stage in self.stages))
 
 
 def _with_talk(talk: Talk, changed: Talk) -> Talk:

@@ -28,9 +28,7 @@ def _setting(api: str, system: str, tools: tuple[ToolDefinition, ...], random: R
     parameters: dict[str, object] = {"limit": random.choice([1024, 2048])}
     if random.random() < 0.7:
         parameters["temperature"] = random.choice([0, 0.2, 0.7])
-    return Setting(
-        model=model, snapshot=snapshot_of(model), system=system, tools=tools, parameters=parameters
-    )
+    return Setting(model=model, snapshot=snapshot_of(model), system=system, tools=tools, parameters=parameters)
 
 
 def prompt_of(domain: Domain, random: Random) -> str:
@@ -153,8 +151,7 @@ def sub_agent(random: Random) -> Scenario:
     inner = replace(inner, asks=task, setting=_with_system(inner.setting, _AS_SPECIALIST))
     at = random.randrange(len(outer.turns) - 1)
     handing = Turn(
-        text="That is for a specialist.",
-        uses=(Use(tool=DELEGATE.name, arguments={"task": task}, helper=inner),),
+        text="That is for a specialist.", uses=(Use(tool=DELEGATE.name, arguments={"task": task}, helper=inner),)
     )
     setting = replace(
         outer.setting,

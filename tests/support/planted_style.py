@@ -46,9 +46,7 @@ class Style:
     def of(cls, seed: str, noise: frozenset[Noise] = frozenset()) -> "Style":
         """``noise``: in what it differs from the plain hand of that seed."""
         random = {one: Random(f"{seed}:{one}" + ":other" * (one in noise)) for one in Noise}
-        later = (
-            timedelta(seconds=random[Noise.TIMING].randint(60, 9_000_000)) if Noise.TIMING in noise else None
-        )
+        later = timedelta(seconds=random[Noise.TIMING].randint(60, 9_000_000)) if Noise.TIMING in noise else None
         return cls(
             seed=seed,
             noise=noise,
@@ -98,9 +96,7 @@ class Style:
         spacing = random.choice([(",", ":"), (", ", ": ")])
         indent = random.choice([None, None, 2])
         plain = random.random() < 0.5
-        return json.dumps(
-            self._shuffled(document), separators=spacing, indent=indent, ensure_ascii=plain
-        ).encode()
+        return json.dumps(self._shuffled(document), separators=spacing, indent=indent, ensure_ascii=plain).encode()
 
     def arguments(self, arguments: Any) -> str:
         """The arguments of a tool call where an API has them as a string in the request: a client that parsed them

@@ -56,11 +56,7 @@ SUPPORT = Domain(
             name="lookup_account",
             says="Finds a customer's account.",
             takes={"order": ("A-1043", "A-2291", "A-3377", "A-4810"), "fields": ("basic", "full")},
-            gives={
-                "customer": ("C-77", "C-81", "C-90"),
-                "state": ("active", "paused"),
-                "since": (2019, 2021, 2023),
-            },
+            gives={"customer": ("C-77", "C-81", "C-90"), "state": ("active", "paused"), "since": (2019, 2021, 2023)},
         ),
         Tool(
             name="check_order",
@@ -264,11 +260,7 @@ TRAVEL = Domain(
                 "end": ("Ghent", "Porto", "Lyon", "Trieste"),
                 "day": ("Fri", "Sat"),
             },
-            gives={
-                "leaves": ("6:42", "8:10", "9:31"),
-                "arrives": ("11:18", "12:40", "13:05"),
-                "changes": (0, 1, 2),
-            },
+            gives={"leaves": ("6:42", "8:10", "9:31"), "arrives": ("11:18", "12:40", "13:05"), "changes": (0, 1, 2)},
         ),
         Tool(
             name="weather",

@@ -131,9 +131,7 @@ class Anthropic:
         for index, part in enumerate(answered.parts):
             found += [{**one, "index": index} for one in self._block_events(part, style)]
         stop = {"stop_reason": self._stop(answered), "stop_sequence": None}
-        found.append(
-            {"type": "message_delta", "delta": stop, "usage": {"output_tokens": answered.usage.output}}
-        )
+        found.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": answered.usage.output}})
         found.append({"type": "message_stop"})
         return [event(one, name=one["type"]) for one in found]
 
@@ -177,8 +175,7 @@ class Gemini:
         )
         choice = given.get("tool_choice")
         declared = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-            for tool in asked.tools
+            {"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in asked.tools
         ]
         body = without_nothing(
             systemInstruction={"parts": [{"text": text_of(asked.system)}]} if asked.system else None,

@@ -110,10 +110,7 @@ class Project:
         cls, lab: Lab, *, ini: str = "", agent: str = AGENT, without: tuple[str, ...] = OTHER_PLUGINS
     ) -> "Project":
         project = cls(lab, lab.folder / "project", without)
-        project.write(
-            "pytest.ini",
-            f"[pytest]\npythonpath = .\n{dedent(ini)}",
-        )
+        project.write("pytest.ini", f"[pytest]\npythonpath = .\n{dedent(ini)}")
         project.write("agent.py", agent)
         return project
 
@@ -133,17 +130,7 @@ class Project:
     ) -> Result:
         """Run it. Where something goes live it goes to the scripted provider, under the real providers' names."""
         return run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:hypothesispytest",
-                *self.words,
-                *args,
-            ],
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *self.words, *args],
             self.environment(keys=keys) | dict(env or {}),
             cwd=cwd or self.folder,
             timeout=PATIENCE,

@@ -9,18 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.model.message import (
-    Answered,
-    Asked,
-    Media,
-    Role,
-    Text,
-    Thinking,
-    ToolUse,
-    Vectors,
-    results_in,
-    text_of,
-)
+from rewind.model.message import Answered, Asked, Media, Role, Text, Thinking, ToolUse, Vectors, results_in, text_of
 from rewind.model.step import StepKind
 from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
@@ -207,9 +196,7 @@ ANSWERED = (
     Column("their ids", _call_ids, _answers(said.CALLS[0][0])),
     Column("hosted tools", _hosted, _never),
     Column(
-        "other choices",
-        lambda row: row.answered.alternatives == ((Text(said.OTHER_TEXT),),),
-        _answers(said.OTHER_TEXT),
+        "other choices", lambda row: row.answered.alternatives == ((Text(said.OTHER_TEXT),),), _answers(said.OTHER_TEXT)
     ),
     ID,
     ANSWERED_BY,
@@ -221,20 +208,14 @@ TOKENS = (
     INPUT,
     Column("output", lambda row: row.answered.usage.output == said.WRITTEN, lambda row: True),
     Column(
-        "cache read",
-        lambda row: row.answered.usage.cache_read == said.READ_FROM_CACHE,
-        _answers(said.READ_FROM_CACHE),
+        "cache read", lambda row: row.answered.usage.cache_read == said.READ_FROM_CACHE, _answers(said.READ_FROM_CACHE)
     ),
     Column(
         "cache write",
         lambda row: row.answered.usage.cache_write == said.WRITTEN_TO_CACHE,
         _answers(said.WRITTEN_TO_CACHE),
     ),
-    Column(
-        "reasoning",
-        lambda row: row.answered.usage.reasoning == said.THOUGHT_ABOUT,
-        _answers(said.THOUGHT_ABOUT),
-    ),
+    Column("reasoning", lambda row: row.answered.usage.reasoning == said.THOUGHT_ABOUT, _answers(said.THOUGHT_ABOUT)),
 )
 EMBEDDED = (
     Column("known as such", lambda row: row.asked.embeds, lambda row: True),
@@ -251,9 +232,7 @@ OTHERS = (
     Column("counted tokens", lambda row: row.answered.text == f"{said.READ:,} tokens", _answers(said.READ)),
     EARLIER_CALLS,
     Column(
-        "its result",
-        lambda row: any(said.RESULT in str(part) for part in row.answered.parts),
-        _answers(said.RESULT),
+        "its result", lambda row: any(said.RESULT in str(part) for part in row.answered.parts), _answers(said.RESULT)
     ),
     ERROR,
     BROKE_OFF,

@@ -8,13 +8,9 @@ from rewind.model.step import Ending, Step, StepKind, StepRequest, StepResponse
 from rewind.reading.cassettes import RecordedRun
 
 
-def step(
-    index: int, question: str, *, host: str = "api.openai.com", tape: int | None = None
-) -> tuple[Step, bytes]:
+def step(index: int, question: str, *, host: str = "api.openai.com", tape: int | None = None) -> tuple[Step, bytes]:
     body = b'{"model":"m","messages":[{"role":"user","content":"%s"}]}' % question.encode()
-    head = RequestHead(
-        method="POST", scheme="https", host=host, port=443, target="/v1/chat/completions", headers=()
-    )
+    head = RequestHead(method="POST", scheme="https", host=host, port=443, target="/v1/chat/completions", headers=())
     call = understand(HttpRequest(head=head, body=body), index=index)
     request = StepRequest(
         index=index,
@@ -32,18 +28,11 @@ def step(
 
 
 def portable(*steps: tuple[Step, bytes], **start: object) -> Portable:
-    known = {
-        "id": SessionId("0" * 8),
-        "name": None,
-        "command": ("python", "/home/ada/x.py"),
-        "cwd": "/home/ada",
-    }
+    known = {"id": SessionId("0" * 8), "name": None, "command": ("python", "/home/ada/x.py"), "cwd": "/home/ada"}
     begun = SessionStart(**{**known, "started": 1.0, "rewind_version": "1", **start})  # type: ignore[arg-type]
     session = Session(start=begun, end=None, status=Status.RUNNING, folder="")
     recording = Recording(session=session, steps=tuple(step for step, _ in steps))
-    return Portable(
-        recording=recording, blobs={blob_id(body): body for body in (b"", *(body for _, body in steps))}
-    )
+    return Portable(recording=recording, blobs={blob_id(body): body for body in (b"", *(body for _, body in steps))})
 
 
 def run_of(source: Portable) -> RecordedRun:

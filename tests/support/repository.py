@@ -61,8 +61,6 @@ def hanging_git(folder: Path) -> tuple[Path, Path]:
     folder.mkdir()
     pids = folder / "pids"
     script = folder / "git"
-    script.write_text(
-        f"#!/bin/sh\n/bin/sleep 600 &\necho $$ $! > {pids}.new\n/bin/mv {pids}.new {pids}\nwait\n"
-    )
+    script.write_text(f"#!/bin/sh\n/bin/sleep 600 &\necho $$ $! > {pids}.new\n/bin/mv {pids}.new {pids}\nwait\n")
     script.chmod(0o755)
     return folder, pids

@@ -127,9 +127,7 @@ def in_order(*answers: Answer) -> Playbook:
 
     def play(request: Request) -> Answer:
         if request.hit > len(answers):
-            raise AssertionError(
-                f"request {request.hit} came, {len(answers)} were expected: {request.target}"
-            )
+            raise AssertionError(f"request {request.hit} came, {len(answers)} were expected: {request.target}")
         return answers[request.hit - 1]
 
     return play

@@ -28,9 +28,7 @@ Tool = tuple[str, str, Any]
 """Id, name and arguments of a tool that the agent is asked to run."""
 FRAMING = {"content-length", "transfer-encoding", "connection"}
 
-RAISES = (
-    "raises on an error inside the stream; compared with what it had put together until then, less the usage"
-)
+RAISES = "raises on an error inside the stream; compared with what it had put together until then, less the usage"
 LAST_CHUNK = "keeps the usage of the last chunk only; compared with the last usage that a chunk told"
 NO_OUTPUT = "takes the items from the last event, which has none; compared with the finished items it saw"
 NO_BEGIN = "puts together no stream that begins in the middle; compared with the response in its last event"
@@ -309,15 +307,11 @@ def _openai_chat(completion: Any) -> Assembled:
         model=completion.model,
         text=_chat_text(first.message),
         # No field of OpenAI's own: hosts that speak its language add one of these, and the SDK passes them on.
-        thinking=getattr(first.message, "reasoning_content", None)
-        or getattr(first.message, "reasoning", None)
-        or "",
+        thinking=getattr(first.message, "reasoning_content", None) or getattr(first.message, "reasoning", None) or "",
         tools=tuple(_chat_tools(first.message)),
         alternatives=tuple(
             _chat_text(choice.message)
-            + "".join(
-                f"{name}({json.dumps(arguments)})" for _, name, arguments in _chat_tools(choice.message)
-            )
+            + "".join(f"{name}({json.dumps(arguments)})" for _, name, arguments in _chat_tools(choice.message))
             for choice in others
         ),
         stop=first.finish_reason or "",
@@ -347,9 +341,7 @@ def _openai_response(response: Any) -> Assembled:
     for item in response.output:
         match item.type:
             case "message":
-                texts += [
-                    str(part.text if part.type == "output_text" else part.refusal) for part in item.content
-                ]
+                texts += [str(part.text if part.type == "output_text" else part.refusal) for part in item.content]
             case "reasoning":
                 thoughts.append("\n\n".join(part.text for part in item.content or item.summary))
             case "function_call":
@@ -395,9 +387,7 @@ def _gemini(chunks: list[Any]) -> Assembled:
         model=chunks[-1].model_version or "",
         text="".join(part.text for part in parts if part.text and not part.thought),
         thinking="".join(part.text for part in parts if part.text and part.thought),
-        tools=tuple(
-            (call.id or "", call.name, call.args or {}) for part in parts if (call := part.function_call)
-        ),
+        tools=tuple((call.id or "", call.name, call.args or {}) for part in parts if (call := part.function_call)),
         stop=reasons[-1] if reasons else "",
         usage=Usage(
             input=_sum(usage.prompt_token_count, usage.tool_use_prompt_token_count),
@@ -420,11 +410,7 @@ def _converse(blocks: list[dict[str, Any]], stop: str, usage: dict[str, Any]) ->
         tools=tuple((use["toolUseId"], use["name"], use["input"]) for use in uses),
         stop=stop,
         usage=Usage(
-            input=_sum(
-                usage.get("inputTokens"),
-                usage.get("cacheReadInputTokens"),
-                usage.get("cacheWriteInputTokens"),
-            ),
+            input=_sum(usage.get("inputTokens"), usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens")),
             output=usage.get("outputTokens"),
             cache_read=usage.get("cacheReadInputTokens"),
             cache_write=usage.get("cacheWriteInputTokens"),

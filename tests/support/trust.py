@@ -53,8 +53,7 @@ class Trust:
             _draft(x509.Name([]), self._certificate.subject, key.public_key())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(
-                x509.SubjectAlternativeName([*(x509.DNSName(name) for name in names), *loopback]),
-                critical=True,
+                x509.SubjectAlternativeName([*(x509.DNSName(name) for name in names), *loopback]), critical=True
             )
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -65,9 +64,7 @@ class Trust:
         pem = folder / "leaf.pem"
         pem.write_bytes(
             key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             + leaf.public_bytes(serialization.Encoding.PEM)
         )

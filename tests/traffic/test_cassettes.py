@@ -151,9 +151,7 @@ def test_every_session_goes_out_and_in_to_the_same_bytes_and_replays_whole(
 
 @pytest.mark.e2e
 @pytest.mark.timeout(120)
-def test_an_imported_session_is_played_by_the_gateway_to_the_byte(
-    traffic: Path, trust: Trust, tmp_path: Path
-) -> None:
+def test_an_imported_session_is_played_by_the_gateway_to_the_byte(traffic: Path, trust: Trust, tmp_path: Path) -> None:
     sample = [one for number, one in enumerate(load(traffic)) if number % SAMPLED == 0]
     hosts = tuple(sorted({one.host for one in sample}))
     here, there = tmp_path / "here", tmp_path / "there"

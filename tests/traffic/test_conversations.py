@@ -36,19 +36,14 @@ def recording_of(exchanges: list[Exchange]) -> tuple[Recording, dict[int, Exchan
         response = StepResponse(ending=Ending.COMPLETE, head=exchange.response.head, ms=500.0)
         steps.append(Step(request=request, response=response))
         by_index[index] = exchange
-    start = SessionStart(
-        id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0"
-    )
+    start = SessionStart(id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0")
     session = Session(start=start, end=None, status=Status.INTERRUPTED, folder="")
     return Recording(session=session, steps=tuple(steps)), by_index
 
 
 def outlined(exchanges: list[Exchange]) -> Outline:
     recording, by_index = recording_of(exchanges)
-    return outline_of(
-        recording,
-        lambda step: (by_index[step.index].request.body, by_index[step.index].response.body),
-    )
+    return outline_of(recording, lambda step: (by_index[step.index].request.body, by_index[step.index].response.body))
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +77,7 @@ def brought(exchange: Exchange) -> tuple[set[str], Counter[str]]:
         return set(), Counter()
     ids, names = set[str](), Counter[str]()
     for one in objects(document):
-        ids.update(
-            str(one[name]) for name in RESULT_IDS if name in one and one.get("type") != "server_tool_use"
-        )
+        ids.update(str(one[name]) for name in RESULT_IDS if name in one and one.get("type") != "server_tool_use")
         if str(one.get("type", "")).endswith("_call_output"):
             ids.add(str(one.get("call_id")))
         response = one.get("functionResponse") or one.get("function_response")

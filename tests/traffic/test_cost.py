@@ -75,9 +75,7 @@ def calls(exchanges: list[Exchange]) -> list[Call]:
         if exchange.kind in ("llm", "embedding"):
             codec = identify(exchange.request.head)
             asked = codec.reader.asked(exchange.request)
-            found.append(
-                Call(exchange, codec.name, asked, codec.reader.answered(exchange.request, exchange.response))
-            )
+            found.append(Call(exchange, codec.name, asked, codec.reader.answered(exchange.request, exchange.response)))
     return found
 
 

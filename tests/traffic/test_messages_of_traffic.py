@@ -95,9 +95,7 @@ def test_every_call_reads_the_same_in_all_four_shapes(
     assert different == []
 
 
-def test_in_every_shape_a_result_has_the_id_of_its_call_and_no_id_is_used_twice(
-    calls: list[Exchange],
-) -> None:
+def test_in_every_shape_a_result_has_the_id_of_its_call_and_no_id_is_used_twice(calls: list[Exchange]) -> None:
     for call in calls:
         one = Told(request=call.request, response=call.response)
         for api in SHAPES:
@@ -110,12 +108,7 @@ def test_in_every_shape_a_result_has_the_id_of_its_call_and_no_id_is_used_twice(
             assert len(set(uses)) == len(uses), call.name
             assert all(uses) and all(results), call.name
             unknown = set(results) - set(uses)
-            known = {
-                part.id
-                for message in one.asked.messages
-                for part in message.parts
-                if isinstance(part, ToolUse)
-            }
+            known = {part.id for message in one.asked.messages for part in message.parts if isinstance(part, ToolUse)}
             assert not unknown & known, call.name
 
 

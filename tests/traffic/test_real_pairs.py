@@ -60,9 +60,7 @@ def run_of(exchanges: list[Exchange]) -> ComparedRun:
             reading=read(call.provider, exchange.request, exchange.response),
         )
         steps.append(Step(request=request, response=response))
-    start = SessionStart(
-        id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0"
-    )
+    start = SessionStart(id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0")
     session = Session(start=start, end=None, status=Status.INTERRUPTED, folder="")
     recording = Recording(session=session, steps=tuple(steps))
     bodies = {at: (one.request.body, one.response.body) for at, one in enumerate(exchanges, 1)}
@@ -115,8 +113,7 @@ def test_two_runs_of_several_agents_are_the_same(named: RunOf) -> None:
 
 def test_runs_in_which_only_ids_and_times_differ_are_the_same(named: RunOf) -> None:
     found = bisect(
-        named("test_dbos/test_dbos_agent_with_model_retry"),
-        named("test_prefect/test_prefect_agent_with_model_retry"),
+        named("test_dbos/test_dbos_agent_with_model_retry"), named("test_prefect/test_prefect_agent_with_model_retry")
     )
     assert not found.diverges
     assert found.matched == found.total == 3
@@ -130,9 +127,7 @@ def test_several_agents_part_at_the_last_call_and_the_tools_had_changed_before(n
 
 
 def test_a_complex_agent_parts_at_the_last_call_of_itself(named: RunOf) -> None:
-    found = bisect(
-        named("test_dbos/test_complex_agent_run_in_workflow"), named("test_temporal/test_complex_agent_run")
-    )
+    found = bisect(named("test_dbos/test_complex_agent_run_in_workflow"), named("test_temporal/test_complex_agent_run"))
     assert calls(found) == (2, 2)
     assert kinds(found) == [CauseKind.SAMPLING]
 
@@ -141,15 +136,10 @@ def test_a_complex_agent_parts_at_the_last_call_of_itself(named: RunOf) -> None:
     ("good", "bad"),
     [
         ("test_dbos/test_complex_agent_run_in_workflow", "test_prefect/test_complex_agent_run_in_flow"),
-        (
-            "test_dbos/test_dbos_agent_with_model_retry",
-            "test_temporal/test_durability_agent_with_model_retry",
-        ),
+        ("test_dbos/test_dbos_agent_with_model_retry", "test_temporal/test_durability_agent_with_model_retry"),
     ],
 )
-def test_where_the_tools_are_others_from_the_start_they_are_the_cause(
-    named: RunOf, good: str, bad: str
-) -> None:
+def test_where_the_tools_are_others_from_the_start_they_are_the_cause(named: RunOf, good: str, bad: str) -> None:
     found = bisect(named(good), named(bad))
     assert calls(found) == (0, 0)
     assert kinds(found) == [CauseKind.TOOLS]

@@ -79,20 +79,14 @@ def write(store: Path, session: str, name: str, exchanges: list[Exchange]) -> No
             call.request.body,
         )
         reading = Reading(model=answered.model, said=said_of(answered), error=answered.error)
-        response = StepResponse(
-            ending=Ending.COMPLETE, head=exchange.response.head, ms=500.0, reading=reading
-        )
+        response = StepResponse(ending=Ending.COMPLETE, head=exchange.response.head, ms=500.0, reading=reading)
         writer.response(index, response, exchange.response.body)
     writer.end(ended=1.7e9 + 100, exit_code=0, redactions=0, remarks=())
 
 
 @pytest.mark.parametrize("command", ["bisect", "diff"])
-@pytest.mark.parametrize(
-    ("one", "other"), [("dbos-agents", "temporal-agents"), ("dbos-retry", "prefect-retry")]
-)
-def test_runs_that_differ_in_ids_and_times_alone_are_the_same(
-    home: Path, command: str, one: str, other: str
-) -> None:
+@pytest.mark.parametrize(("one", "other"), [("dbos-agents", "temporal-agents"), ("dbos-retry", "prefect-retry")])
+def test_runs_that_differ_in_ids_and_times_alone_are_the_same(home: Path, command: str, one: str, other: str) -> None:
     assert run([command, one, other, "--home", str(home)]) == ExitCode.OK
 
 

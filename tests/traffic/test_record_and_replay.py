@@ -73,18 +73,14 @@ def _exchange(row: dict[str, Any]) -> Exchange:
     )
     headers = tuple(_headers(answered["headers"]))
     bodiless = asked["method"] == "HEAD"
-    answer = Answer(
-        status=answered["status"], headers=headers, pieces=(b"" if bodiless else _bytes(answered["body"]),)
-    )
+    answer = Answer(status=answered["status"], headers=headers, pieces=(b"" if bodiless else _bytes(answered["body"]),))
     coding = answered.get("original_content_encoding")
     if coding in ("gzip", "br") and not bodiless:
         answer = answer.compressed(coding)
     if answered["stream"]:
         chunks = tuple(_cut(answer.body))
         answer = Answer(status=answer.status, headers=answer.headers, pieces=chunks, framing="chunked")
-    return Exchange(
-        f"{row['cassette']}[{row['index']}]", row["kind"], url.netloc, asked["method"], request, answer
-    )
+    return Exchange(f"{row['cassette']}[{row['index']}]", row["kind"], url.netloc, asked["method"], request, answer)
 
 
 def _headers(headers: dict[str, str | list[str]]) -> Iterator[tuple[str, str]]:
@@ -146,9 +142,7 @@ def _difference(exchange: Exchange, recorded: Reply, replayed: Reply) -> str | N
 
 
 @pytest.mark.timeout(300)
-def test_every_exchange_is_recorded_and_replayed_to_the_byte(
-    traffic: Path, trust: Trust, tmp_path: Path
-) -> None:
+def test_every_exchange_is_recorded_and_replayed_to_the_byte(traffic: Path, trust: Trust, tmp_path: Path) -> None:
     exchanges = list(load(traffic))
     assert len(exchanges) == EXCHANGES
     hosts = tuple(sorted({exchange.host for exchange in exchanges}))

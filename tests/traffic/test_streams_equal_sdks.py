@@ -70,9 +70,7 @@ def compare(exchanges: list[Exchange], sdks: Sdks) -> tuple[Counter[str], Counte
     return compared, +shortfalls, found
 
 
-def test_every_stream_comes_to_what_the_vendors_sdk_makes_of_it(
-    exchanges: list[Exchange], sdks: Sdks
-) -> None:
+def test_every_stream_comes_to_what_the_vendors_sdk_makes_of_it(exchanges: list[Exchange], sdks: Sdks) -> None:
     streams = [exchange for exchange in exchanges if exchange.stream_format]
     assert len(streams) == 236 == sum(STREAMS.values()) + MCP
     compared, shortfalls, found = compare(streams, sdks)
@@ -94,9 +92,7 @@ def test_streams_without_a_model_tell_no_tokens(exchanges: list[Exchange], sdks:
         assert not answered.usage.is_told
 
 
-def test_every_whole_answer_comes_to_what_the_vendors_sdk_makes_of_it(
-    exchanges: list[Exchange], sdks: Sdks
-) -> None:
+def test_every_whole_answer_comes_to_what_the_vendors_sdk_makes_of_it(exchanges: list[Exchange], sdks: Sdks) -> None:
     whole = [exchange for exchange in exchanges if not exchange.stream_format and exchange.kind == "llm"]
     compared, shortfalls, found = compare(whole, sdks)
     print(f"\nwhole answers compared: {dict(compared)}")
@@ -106,18 +102,14 @@ def test_every_whole_answer_comes_to_what_the_vendors_sdk_makes_of_it(
     assert not shortfalls
 
 
-def test_every_embedding_has_the_vectors_that_the_vendors_sdk_counts(
-    exchanges: list[Exchange], sdks: Sdks
-) -> None:
+def test_every_embedding_has_the_vectors_that_the_vendors_sdk_counts(exchanges: list[Exchange], sdks: Sdks) -> None:
     compared: Counter[str] = Counter()
     for exchange in exchanges:
         if exchange.kind == "embedding" and not exchange.failed and (reader := sdks.embedder_of(exchange)):
             name, embed = reader
             theirs = embed()
             compared[name] += 1
-            answered = understand(exchange.request).provider.reader.answered(
-                exchange.request, exchange.response
-            )
+            answered = understand(exchange.request).provider.reader.answered(exchange.request, exchange.response)
             assert answered.parts == (Vectors(theirs.count, theirs.dimensions),), exchange.name
             if theirs.tokens is not None:
                 assert answered.usage.input == theirs.tokens, exchange.name

@@ -102,9 +102,7 @@ def test_every_request_with_turns_or_texts_is_read_into_messages(steps: list[Rea
     names = ["messages", "input", "contents", "content", "requests", "texts", "prompt", "inputText"]
     names += ["singleEmbeddingParams"]
     calls = [step for step in steps if step.exchange.kind != "other"]
-    given = [
-        step for step in calls if any((document_in(step.exchange.request.body) or {}).get(n) for n in names)
-    ]
+    given = [step for step in calls if any((document_in(step.exchange.request.body) or {}).get(n) for n in names)]
     assert len(given) == 546 + 16
     assert [step.name for step in given if not step.asked.messages] == []
 

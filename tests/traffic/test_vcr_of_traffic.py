@@ -38,16 +38,7 @@ from support.trust import Trust
 pytestmark = pytest.mark.traffic
 
 EXCHANGES = 606
-FRAMING = (
-    "connection",
-    "content-length",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-)
+FRAMING = ("connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
 
 
 def by_vcrpy(exchanges: list[Exchange]) -> bytes:
@@ -65,11 +56,7 @@ def by_vcrpy(exchanges: list[Exchange]) -> bytes:
             body = gzip.compress(body, 1, mtime=0) if number % 6 == 0 else body
         cassette["requests"].append(Request(head.method, head.url, one.request.body, dict(head.headers)))
         cassette["responses"].append(
-            {
-                "status": {"code": answer.head.status, "message": "OK"},
-                "headers": headers,
-                "body": {"string": body},
-            }
+            {"status": {"code": answer.head.status, "message": "OK"}, "headers": headers, "body": {"string": body}}
         )
     text: str = serialize(cassette, yamlserializer)
     return text.encode()
@@ -103,9 +90,7 @@ def played(portable: Portable, asked: list[Exchange]) -> list[HttpResponse | str
     for one in asked:
         match policy.decide(understand(one.request)):
             case Serve(step=step) if step.response is not None and step.response.head is not None:
-                answers.append(
-                    HttpResponse(head=step.response.head, body=reader.blob(step.response.body), chunks=())
-                )
+                answers.append(HttpResponse(head=step.response.head, body=reader.blob(step.response.body), chunks=()))
             case other:
                 answers.append(f"{one.name}: {other}")
     return answers
@@ -122,9 +107,7 @@ def test_every_cassette_of_the_set_in_vcrpy_s_form_is_played_whole(exchanges: li
     assert count == EXCHANGES
 
 
-def test_every_cassette_of_the_set_as_har_is_played_whole_and_written_the_same_again(
-    exchanges: list[Exchange],
-) -> None:
+def test_every_cassette_of_the_set_as_har_is_played_whole_and_written_the_same_again(exchanges: list[Exchange]) -> None:
     for group in cassettes(exchanges):
         file = by_us(group)
         portable = session_of(read_har(file))

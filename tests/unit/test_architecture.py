@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from code_figures import GOALS, Project, figures, read_project
 
 ROOT = Path(__file__).resolve().parents[2]

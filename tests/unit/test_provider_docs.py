@@ -9,16 +9,7 @@ from rewind.model.message import Answered
 from rewind.model.step import StepKind
 from rewind.model.usage import Usage
 from rewind.providers.catalogue import BUILT_IN, identify
-from support.provider_table import (
-    UNREAD,
-    UNTOLD,
-    YES,
-    claimed,
-    document,
-    equal_streams,
-    read,
-    sections,
-)
+from support.provider_table import UNREAD, UNTOLD, YES, claimed, document, equal_streams, read, sections
 from support.wire_examples import EXAMPLES, Example
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "providers.md"

@@ -34,8 +34,7 @@ def test_what_a_terminal_would_obey_or_hide_is_shown(hostile: str, shown: str) -
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["plain", "two\nlines\tand a tab", "äöü ß 日本語 한국어 עברית العربية", "🔑 ⚠️ e\u0301 ½ …", r"C:\x1b"],
+    "text", ["plain", "two\nlines\tand a tab", "äöü ß 日本語 한국어 עברית العربية", "🔑 ⚠️ e\u0301 ½ …", r"C:\x1b"]
 )
 def test_honest_text_stays(text: str) -> None:
     assert safe(text) == text
@@ -48,17 +47,7 @@ def test_no_character_that_controls_or_is_invisible_passes() -> None:
         category = unicodedata.category(character)
         if category in ("Cc", "Cs", "Zl", "Zp") and character not in kept:
             assert safe(character) != character, hex(code)
-        if unicodedata.bidirectional(character) in (
-            "LRE",
-            "RLE",
-            "LRO",
-            "RLO",
-            "PDF",
-            "LRI",
-            "RLI",
-            "FSI",
-            "PDI",
-        ):
+        if unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"):
             assert safe(character) != character, hex(code)
 
 

@@ -11,9 +11,7 @@ def test_an_age_has_one_unit(span, shown):
     assert age(span) == shown
 
 
-@pytest.mark.parametrize(
-    ("span", "shown"), [(8.44, "8.4 s"), (59.9, "59.9 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")]
-)
+@pytest.mark.parametrize(("span", "shown"), [(8.44, "8.4 s"), (59.9, "59.9 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")])
 def test_a_span_is_as_exact_as_it_is_interesting(span, shown):
     assert duration(span) == shown
 

@@ -36,22 +36,14 @@ def a_session(**changes: Any) -> Session:
         rewind_version="0.1.0",
     )
     end = SessionEnd(
-        ended=1_700_000_008.65,
-        exit_code=0,
-        stdin=None,
-        stdout=None,
-        stderr=None,
-        redactions=2,
-        remarks=("a remark",),
+        ended=1_700_000_008.65, exit_code=0, stdin=None, stdout=None, stderr=None, redactions=2, remarks=("a remark",)
     )
     fields: dict[str, Any] = {"start": start, "end": end, "status": Status.ENDED, "folder": "f"}
     return Session(**(fields | changes))
 
 
 def a_step(response: StepResponse | None, **changes: Any) -> Step:
-    head = RequestHead(
-        method="POST", scheme="https", host="api.example", port=443, target="/v1/chat?x=1", headers=JSON
-    )
+    head = RequestHead(method="POST", scheme="https", host="api.example", port=443, target="/v1/chat?x=1", headers=JSON)
     fields: dict[str, Any] = {
         "index": 4,
         "ts": 1_700_000_001.0,
@@ -75,9 +67,7 @@ def an_answer(**changes: Any) -> StepResponse:
     return StepResponse(**(fields | changes))
 
 
-COUNTS = Totals(
-    steps=1, llm_calls=1, tokens_in=7, cache_read=4, peak_context=7, threads=1, cost=0.034, unpriced=1
-)
+COUNTS = Totals(steps=1, llm_calls=1, tokens_in=7, cache_read=4, peak_context=7, threads=1, cost=0.034, unpriced=1)
 
 
 def test_no_sessions_are_an_empty_list():
@@ -98,12 +88,7 @@ def test_a_session_says_what_it_was_and_what_came_of_it():
 
 def test_a_session_without_an_end_has_no_exit_code():
     view = views.session(a_session(end=None, status=Status.INTERRUPTED))
-    assert (view["status"], view["ended"], view["seconds"], view["exit_code"]) == (
-        "interrupted",
-        None,
-        None,
-        None,
-    )
+    assert (view["status"], view["ended"], view["seconds"], view["exit_code"]) == ("interrupted", None, None, None)
 
 
 def test_a_recording_names_its_damage():

@@ -15,9 +15,7 @@ from rewind.errors import EnvironmentProblem, UsageError
 FALLBACK = "vi"
 
 
-def edit_json(
-    document: Any, *, name: str, env: Mapping[str, str] | None = None, terminal: int | None = None
-) -> Any:
+def edit_json(document: Any, *, name: str, env: Mapping[str, str] | None = None, terminal: int | None = None) -> Any:
     """What the user made of the document. Raises UsageError where that is nothing new, or no JSON object.
 
     ``terminal`` is a descriptor for the editor's input and output, where ours are not for it.
@@ -40,8 +38,7 @@ def edit_json(
         except ValueError as error:
             kept = True  # somebody's work is in there
             raise UsageError(
-                f"What you saved is not {error}. Nothing was run.",
-                hint=f"What you wrote is still in {path}",
+                f"What you saved is not {error}. Nothing was run.", hint=f"What you wrote is still in {path}"
             ) from error
     finally:
         if not kept:

@@ -36,10 +36,7 @@ def _when(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 since_option = click.option(
-    "--since",
-    callback=_when,
-    metavar="WHEN",
-    help="Only sessions that started since then: 30min, 2h, 7d, 2026-11-01",
+    "--since", callback=_when, metavar="WHEN", help="Only sessions that started since then: 30min, 2h, 7d, 2026-11-01"
 )
 
 
@@ -116,9 +113,7 @@ def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="N",
             help="With --prove: make at most N live calls (default 40)",
         ),
-        click.option(
-            "--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"
-        ),
+        click.option("--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"),
         click.option(
             "--allow-drift",
             is_flag=True,
@@ -144,9 +139,7 @@ def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable
             help=f"{unrecorded}: refuse it (default), or ask the real provider",
         ),
         click.option(
-            "--allow-drift",
-            is_flag=True,
-            help="Accept a changed request at the same place of the same conversation",
+            "--allow-drift", is_flag=True, help="Accept a changed request at the same place of the same conversation"
         ),
         upstream_options,
         click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)"),
@@ -162,9 +155,7 @@ def read_money(context: click.Context, parameter: click.Parameter, value: str | 
     except ValueError:
         usd = -1.0
     if not 0 < usd < float("inf"):
-        raise click.BadParameter(
-            f"{value!r} is not a valid amount in US dollars, such as 0.50.", context, parameter
-        )
+        raise click.BadParameter(f"{value!r} is not a valid amount in US dollars, such as 0.50.", context, parameter)
     return usd
 
 

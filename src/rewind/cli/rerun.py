@@ -55,11 +55,7 @@ def run_replay(
     """Replay the session; stop before ``step`` and ask a person, or end the agent after ``until``."""
     again = _run_again(app, session, flags, quiet=as_json)
     options = ReplayOptions(
-        latency=latency,
-        live_hosts=live_hosts,
-        redact=redact,
-        stepping=None if until is None else Until(until),
-        **again,
+        latency=latency, live_hosts=live_hosts, redact=redact, stepping=None if until is None else Until(until), **again
     )
     if as_json:
         return _replay_for_json(app, options, step)
@@ -225,10 +221,7 @@ def _live(app: App, flags: UpstreamFlags, *, quiet: bool) -> dict[str, Any]:
     """The store, and how live calls go out."""
     settings = app.settings(upstream_proxy=flags.upstream_proxy, upstream_ca=flags.upstream_ca)
     upstream = upstream_of(
-        settings,
-        connect_to=flags.connect_to,
-        insecure=flags.insecure_upstream,
-        announce=None if quiet else warn,
+        settings, connect_to=flags.connect_to, insecure=flags.insecure_upstream, announce=None if quiet else warn
     )
     return {"home": settings.home, "upstream": upstream, "ignore": settings.ignore}
 

@@ -211,10 +211,7 @@ def _facts(request: NextRequest, *, drifted: bool) -> Iterator[tuple[str, str | 
     if request.asked.note:
         yield "note", Span(request.asked.note, "yellow")
     if drifted:
-        yield (
-            "drift",
-            Span(f"differs from the recorded step {request.index}, and is accepted for it", "yellow"),
-        )
+        yield ("drift", Span(f"differs from the recorded step {request.index}, and is accepted for it", "yellow"))
     if request.recorded.step.request.asked_key:
         changed = "this fork changed it on its way out; this is what the agent sends"
         yield "edited", Span(changed, "yellow")

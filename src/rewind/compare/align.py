@@ -188,14 +188,7 @@ def _toolbox(lane: Lane) -> Hashable:
     return first.tools if first.tools != NOTHING else None
 
 
-_SIGNS: tuple[Callable[[Lane], Hashable], ...] = (
-    _whole_beginning,
-    _beginning,
-    _first_words,
-    _speaker,
-    _role,
-    _toolbox,
-)
+_SIGNS: tuple[Callable[[Lane], Hashable], ...] = (_whole_beginning, _beginning, _first_words, _speaker, _role, _toolbox)
 
 
 # ── moves of one lane ────────────────────────────────────────────────────────────────────────────────────────
@@ -264,9 +257,7 @@ def _anchors(left: Lane, right: Lane, token: Callable[[Move], Hashable]) -> list
     count_left, count_right = Counter(map(token, left)), Counter(map(token, right))
     where = {value: at for at, value in enumerate(map(token, right)) if count_right[value] == 1}
     both = [
-        (at, where[value])
-        for at, value in enumerate(map(token, left))
-        if count_left[value] == 1 and value in where
+        (at, where[value]) for at, value in enumerate(map(token, left)) if count_left[value] == 1 and value in where
     ]
     kept = set(_longest_rise([j for _, j in both]))
     return [pair for pair in both if pair[1] in kept]

@@ -115,9 +115,7 @@ def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
     """The first row in which either run has the value that it has here."""
     wanted = _values(row, aspect)
     same = (
-        one
-        for one in comparison.rows
-        if one.a is not None and one.b is not None and _values(one, aspect) == wanted
+        one for one in comparison.rows if one.a is not None and one.b is not None and _values(one, aspect) == wanted
     )
     return next(same, row)
 
@@ -143,9 +141,7 @@ def _noise(comparison: Comparison, row: Row, *, may_be_fact: bool) -> Iterator[C
             )
             if found:
                 kinds = " and ".join(dict.fromkeys(str(one.noise) for one in found))
-                yield Cause(
-                    kind=kind, since=place, differences=found, evidence=f"nothing but {kinds} differs"
-                )
+                yield Cause(kind=kind, since=place, differences=found, evidence=f"nothing but {kinds} differs")
 
 
 def _sampling(comparison: Comparison, row: Row) -> Cause:
@@ -154,9 +150,7 @@ def _sampling(comparison: Comparison, row: Row) -> Cause:
     since = reworded[0] if reworded else row
     assert row.b is not None, "two moves are compared"
     settings = settings_of(comparison.b.asked(row.b.index), comparison.b.provider(row.b.index))
-    facts = [
-        f"{name} {json_text(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings
-    ]
+    facts = [f"{name} {json_text(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings]
     if not any(name in settings for name in ("temperature", "top_p")):
         facts.append("no temperature set: the provider's default")
     facts += [tries] if (tries := _tries(row)) else []
@@ -197,9 +191,7 @@ def ruled_out(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tupl
     return tuple(RuledOut(kind, fact) for kind, fact in facts if kind not in suspected)
 
 
-def _facts(
-    comparison: Comparison, other: Move, move: Move, sketch: Sketch
-) -> Iterator[tuple[CauseKind, str]]:
+def _facts(comparison: Comparison, other: Move, move: Move, sketch: Sketch) -> Iterator[tuple[CauseKind, str]]:
     asked = comparison.b.asked(move.index)
     yield CauseKind.MODEL, asked.model or "none named"
     if move.model_answered == other.model_answered != asked.model and move.model_answered:

@@ -193,11 +193,7 @@ class Comparison:
     def _inherits(self, a: Move, b: Move) -> bool:
         """Whether both calls go on from calls that belong together, adding nothing else."""
         before_a, before_b = self.a.goes_on_from(a), self.b.goes_on_from(b)
-        return (
-            before_a is not None
-            and before_b is not None
-            and self._partners.get(before_a.index) == before_b.index
-        )
+        return before_a is not None and before_b is not None and self._partners.get(before_a.index) == before_b.index
 
     def _own_history(self, a: Move, b: Move) -> Iterator[Difference]:
         """What differs in the histories and no earlier step of the conversation explains."""

@@ -158,9 +158,7 @@ def answer_differences(old: Answered | None, new: Answered | None) -> Iterator[D
     if (old.error or "") != (new.error or ""):
         yield from text_differences(Aspect.STATUS, NamedPlace.ERROR, old.error or "", new.error or "")
     yield from _call_differences(old.tool_uses, new.tool_uses)
-    yield from text_differences(
-        Aspect.ANSWER, NamedPlace.ANSWER, answer_words(old.parts), answer_words(new.parts)
-    )
+    yield from text_differences(Aspect.ANSWER, NamedPlace.ANSWER, answer_words(old.parts), answer_words(new.parts))
     for number, (one, other) in enumerate(zip_longest(old.alternatives, new.alternatives, fillvalue=()), 2):
         yield from text_differences(Aspect.ANSWER, ChoicePlace(number), parts_text(one), parts_text(other))
 
@@ -256,9 +254,7 @@ def value_differences(aspect: Aspect, old: Any, new: Any) -> Iterator[Difference
         yield field_difference(aspect, FieldPlace(path), before, after)
 
 
-def field_difference(
-    aspect: Aspect, place: DifferencePlace, before: str | None, after: str | None
-) -> Difference:
+def field_difference(aspect: Aspect, place: DifferencePlace, before: str | None, after: str | None) -> Difference:
     """One field of a JSON value; ``None`` where a run does not have it."""
     return Difference(
         aspect=aspect,

@@ -115,9 +115,7 @@ class _Search:
         """The move beside the path whose answer is what differs in what is said at this row: so it was on the path."""
         if at.a is None or at.b is None:
             return None
-        differing = [
-            one for one in self._comparison.differences(at) if one.aspect in REQUEST and one.noise is None
-        ]
+        differing = [one for one in self._comparison.differences(at) if one.aspect in REQUEST and one.noise is None]
         for row in takewhile(lambda one: one is not at, self._rows):
             if row in self.beside and any(self._brings(row, one) for one in differing):
                 return row
@@ -198,9 +196,7 @@ class _UnderWay:
         """Whether a move of another conversation, or another call without one, overlaps with it."""
         until = bisect_left(self._starts, move.step.ended)
         return any(
-            end > move.step.request.ts and who != _who(move)
-            for end, who in self._latest[until]
-            if who is not None
+            end > move.step.request.ts and who != _who(move) for end, who in self._latest[until] if who is not None
         )
 
 

@@ -141,10 +141,7 @@ class _Cells:
         )
 
     def values(self, value: "_Value") -> list[Hashable]:
-        return [
-            None if move is None else value(move, run)
-            for move, run in zip(self.moves, self._runs, strict=True)
-        ]
+        return [None if move is None else value(move, run) for move, run in zip(self.moves, self._runs, strict=True)]
 
     def differences(self, split: int, kind: CauseKind) -> tuple[Difference, ...]:
         a, b = self.moves[0], self.moves[split]

@@ -105,9 +105,7 @@ def _tells_tools_apart(cause: Cause) -> bool:
     return bool(names) and len(set(names)) == len(names) and all(one.before for one in cause.differences)
 
 
-def _in_messages(
-    finding: Finding, cause: Cause, good: Move, bad: Move, origin: StepReference
-) -> Iterator[Edit]:
+def _in_messages(finding: Finding, cause: Cause, good: Move, bad: Move, origin: StepReference) -> Iterator[Edit]:
     """Message by message where both runs have the same number of them, else all; in either case no prompt with it."""
     there, here = _written(finding.comparison.a, good), _written(finding.comparison.b, bad)
     if there is None or here is None:

@@ -9,14 +9,7 @@ from rewind.compare.texts import without_noise
 from rewind.conversation.context import parts_text
 from rewind.conversation.outline import Bodies, answered_at, held_messages, outline_of, reader_of
 from rewind.conversation.retries import retries
-from rewind.conversation.sketch import (
-    Sketch,
-    answer_digest,
-    history_after,
-    read_said,
-    read_sketch,
-    sketch_of,
-)
+from rewind.conversation.sketch import Sketch, answer_digest, history_after, read_said, read_sketch, sketch_of
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message
 from rewind.model.session import Recording
@@ -125,9 +118,7 @@ class ComparedRun:
     def held(self, move: Move) -> tuple[Message, ...]:
         """What the model read though the agent did not send it: the history that the provider keeps."""
         earlier = (one.index for one in reversed(self.thread(move.thread)) if one.index < move.index)
-        return held_messages(
-            self.asked(move.index), ((self.asked(index), self.answered(index)) for index in earlier)
-        )
+        return held_messages(self.asked(move.index), ((self.asked(index), self.answered(index)) for index in earlier))
 
     def thread(self, number: int | None) -> Sequence[Move]:
         """The moves of one conversation."""

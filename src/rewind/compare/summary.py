@@ -109,9 +109,7 @@ def row_changes(
             yield RowChange(row=row, relation=relation, differences=own, repeated=repeated)
 
 
-def pair_changes(
-    comparison: Comparison, row: Row, only: Collection[Aspect] = frozenset(Aspect)
-) -> Iterator[RowChange]:
+def pair_changes(comparison: Comparison, row: Row, only: Collection[Aspect] = frozenset(Aspect)) -> Iterator[RowChange]:
     """What differs between two moves, what an earlier step explains included; nothing where they are the same."""
     assert row.a is not None and row.b is not None, "two moves are compared"
     relation = comparison.relation(row)

@@ -54,9 +54,7 @@ NOISE_FORMS = (
     NoiseForm("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}")),
     NoiseForm("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True),
     NoiseForm(
-        "a time",
-        re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?(?![\d.])"),
-        may_be_fact=True,
+        "a time", re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?(?![\d.])"), may_be_fact=True
     ),
     NoiseForm("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True),
     NoiseForm("a date", re.compile(_DAY), may_be_fact=True),
@@ -200,9 +198,7 @@ def _all_words(text: str) -> _Words:
 
 
 def _stable_words(text: str) -> _Words:
-    return [
-        _Word("\0" if found["volatile"] else found[0].strip(), found[0]) for found in _TOKEN.finditer(text)
-    ]
+    return [_Word("\0" if found["volatile"] else found[0].strip(), found[0]) for found in _TOKEN.finditer(text)]
 
 
 def _equal_lines(before: str, after: str) -> tuple[int, int]:
@@ -243,11 +239,7 @@ def _by_line(old: _Words, new: _Words, read: _Read) -> Iterator[_Stretch]:
 
 
 def _matched(
-    old: _Words,
-    new: _Words,
-    between: Callable[[_Words, _Words], Iterable[_Stretch]],
-    *,
-    rare: bool = False,
+    old: _Words, new: _Words, between: Callable[[_Words, _Words], Iterable[_Stretch]], *, rare: bool = False
 ) -> Iterator[_Stretch]:
     """What both have, in order; with ``rare``, what occurs often does not count as a match."""
     keys = [word.key for word in old], [word.key for word in new]
@@ -307,9 +299,7 @@ def _pieces(stretches: Iterable[_Stretch]) -> Iterator[WordPiece]:
             yield WordPiece(WordFate.KEPT, max(one.new, one.old, key=_space_behind))
             continue
         gone, come = one.old.rstrip(), one.new.rstrip()
-        yield from (
-            WordPiece(fate, text) for fate, text in ((WordFate.GONE, gone), (WordFate.COME, come)) if text
-        )
+        yield from (WordPiece(fate, text) for fate, text in ((WordFate.GONE, gone), (WordFate.COME, come)) if text)
         if space := (one.new or one.old)[len(come if one.new else gone) :]:
             yield WordPiece(WordFate.KEPT, space)
 

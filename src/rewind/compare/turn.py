@@ -48,9 +48,7 @@ def turn_start(messages: Sequence[Message]) -> int:
     return next(spoken, -1) + 1
 
 
-def turn_differences(
-    old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()
-) -> Iterator[Difference]:
+def turn_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()) -> Iterator[Difference]:
     """Results are compared with the result of the same call, words with the words in the same place."""
     before, after = _turn(old, held_old), _turn(new, held_new)
     for key in dict.fromkeys([*before, *after]):
@@ -111,9 +109,7 @@ def _calls_answered(messages: Sequence[Message]) -> Mapping[str, tuple[_Which, T
 # ── the history ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def history_differences(
-    old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()
-) -> Iterator[Difference]:
+def history_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()) -> Iterator[Difference]:
     """What was added to, dropped from or changed in what was said before."""
     changes = compare_contexts(_history(old, held_old), _history(new, held_new))
     gone = Counter(change.entry.digest for change in changes if change.fate is Fate.DROPPED)

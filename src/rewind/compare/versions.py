@@ -62,9 +62,7 @@ def versions_of(recording: Recording) -> Versions:
     A run whose processes have different ones gets them all, as in ``"3.11.9, 3.12.1"``.
     """
     found: dict[str, set[str]] = {}
-    for family, headers in {
-        _told(step.request.provider, step.request.head.headers) for step in recording.steps
-    }:
+    for family, headers in {_told(step.request.provider, step.request.head.headers) for step in recording.steps}:
         for name, version in _versions(family, headers):
             found.setdefault(name, set()).add(version.removeprefix("v"))
     return {name: ", ".join(_most_exact(found[name])) for name in sorted(found)}

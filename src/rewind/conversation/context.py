@@ -201,9 +201,7 @@ def _changes(old: Sequence[ContextEntry], new: Sequence[ContextEntry]) -> Iterat
     while end < min(len(old), len(new)) - start and old[-1 - end].digest == new[-1 - end].digest:
         end += 1
     middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
-    matcher = SequenceMatcher(
-        None, [e.digest for e in middle_old], [e.digest for e in middle_new], autojunk=False
-    )
+    matcher = SequenceMatcher(None, [e.digest for e in middle_old], [e.digest for e in middle_new], autojunk=False)
     for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         gone, come = middle_old[old_from:old_to], middle_new[new_from:new_to]
         yield from map(_kept, gone, come) if tag == "equal" else _paired(gone, come)
@@ -247,14 +245,8 @@ def _is_edit(before: ContextEntry, now: ContextEntry) -> bool:
 def _edited(before: ContextEntry, now: ContextEntry) -> ContextChange:
     kept = common_beginning(before.text, now.text)
     mark = now.size - kept
-    truncated = (
-        now.size < before.size and before.size - kept >= _LEAST_LOST and mark <= min(_LONGEST_MARK, kept)
-    )
-    return (
-        ContextChange(Fate.TRUNCATED, now, before, kept)
-        if truncated
-        else ContextChange(Fate.CHANGED, now, before)
-    )
+    truncated = now.size < before.size and before.size - kept >= _LEAST_LOST and mark <= min(_LONGEST_MARK, kept)
+    return ContextChange(Fate.TRUNCATED, now, before, kept) if truncated else ContextChange(Fate.CHANGED, now, before)
 
 
 def tool_text(tool: ToolDefinition) -> str:
@@ -279,9 +271,7 @@ def part_text(part: Part) -> str:
         case ToolResult():
             sign = "✗" if part.failed else "←"
             return (
-                f"{sign} {parts_text(part.parts)}"
-                if not part.name
-                else f"{sign} {part.name}: {parts_text(part.parts)}"
+                f"{sign} {parts_text(part.parts)}" if not part.name else f"{sign} {part.name}: {parts_text(part.parts)}"
             )
         case Media():
             size = "" if part.size is None else f"{part.size:,} bytes"

@@ -10,18 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from rewind.model.message import (
-    Media,
-    Message,
-    Other,
-    Part,
-    Refusal,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    Vectors,
-)
+from rewind.model.message import Media, Message, Other, Part, Refusal, Text, Thinking, ToolResult, ToolUse, Vectors
 
 Digest = bytes
 _KEPT_TEXT = 8192

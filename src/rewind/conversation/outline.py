@@ -199,12 +199,7 @@ def _tool_run(one: OutlineStep) -> ToolRun | None:
     response = one.step.response
     if not isinstance(use, ToolUse):
         return None
-    return ToolRun(
-        index=one.step.index,
-        ms=None if response is None else response.ms,
-        use=use,
-        result=result,
-    )
+    return ToolRun(index=one.step.index, ms=None if response is None else response.ms, use=use, result=result)
 
 
 def _turn(one: OutlineStep) -> ToolTurn:

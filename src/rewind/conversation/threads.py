@@ -146,9 +146,7 @@ class Threads:
             self._open.pop(before.index, None)
             return ThreadPlace(before.place.thread, before.index)
         self._threads += 1
-        return ThreadPlace(
-            self._threads, started_by=self._starter(asked, system) if self.with_starters else None
-        )
+        return ThreadPlace(self._threads, started_by=self._starter(asked, system) if self.with_starters else None)
 
     def _by_content(
         self, messages: tuple[Message, ...], system: tuple[Digest, ...], chain: tuple[Digest, ...]

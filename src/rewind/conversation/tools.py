@@ -140,9 +140,7 @@ def _first_result(
     return None
 
 
-def _result_in(
-    messages: Sequence[Message], use: ToolUse, digest: Digest | None, nth: int
-) -> ToolResult | None:
+def _result_in(messages: Sequence[Message], use: ToolUse, digest: Digest | None, nth: int) -> ToolResult | None:
     """The result that this history has of the call: behind the last turn in which the model asks for it.
 
     ``nth`` tells equal calls of one answer apart. A history that does not show the call, because the provider keeps

@@ -80,10 +80,7 @@ def ask(system: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 blocks[-1]["text"] += text
                 sys.stdout.write(text)
                 sys.stdout.flush()
-            case {
-                "type": "content_block_delta",
-                "delta": {"type": "input_json_delta", "partial_json": piece},
-            }:
+            case {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": piece}}:
                 arguments += piece
             case {"type": "content_block_stop"} if blocks[-1]["type"] == "tool_use":
                 blocks[-1]["input"] = json.loads(arguments or "{}")
@@ -102,9 +99,7 @@ def run(order: str, system: str) -> None:
             if block["type"] == "tool_use":
                 result = use_tool(block["name"], block["input"])
                 sys.stdout.write(f"  [{block['name']} {json.dumps(block['input'])} → {json.dumps(result)}]\n")
-                results.append(
-                    {"type": "tool_result", "tool_use_id": block["id"], "content": json.dumps(result)}
-                )
+                results.append({"type": "tool_result", "tool_use_id": block["id"], "content": json.dumps(result)})
         if not results:
             return
         messages.append({"role": "user", "content": results})

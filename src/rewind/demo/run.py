@@ -60,16 +60,8 @@ def stream(request: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
     """The events of a streamed answer."""
     prompt_tokens = len(json.dumps(request)) // 4
     usage = {"input_tokens": prompt_tokens, "output_tokens": 1}
-    message = {
-        "id": f"msg_demo_{number:04d}",
-        "type": "message",
-        "role": "assistant",
-        "model": request["model"],
-    }
-    yield {
-        "type": "message_start",
-        "message": {**message, "content": [], "stop_reason": None, "usage": usage},
-    }
+    message = {"id": f"msg_demo_{number:04d}", "type": "message", "role": "assistant", "model": request["model"]}
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}}
     index = tokens = 0
     tool_used = False
     for text, tool, arguments in answer(request):

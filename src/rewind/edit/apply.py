@@ -51,9 +51,7 @@ class RequestDraft:
         return replace(self, document=document)
 
 
-def edited(
-    request: HttpRequest, edits: Sequence[Edit], *, names: Mapping[str, str] | None = None
-) -> HttpRequest:
+def edited(request: HttpRequest, edits: Sequence[Edit], *, names: Mapping[str, str] | None = None) -> HttpRequest:
     """The request with these edits, all else as it was; ``response=`` is no edit of a request.
 
     ``names`` tells the tools of calls that the request does not show (id → name), where the provider keeps the
@@ -90,9 +88,7 @@ def _changed(draft: RequestDraft, edit: Edit, at: int, names: Mapping[str, str] 
             return draft
 
 
-def _with_tool_result(
-    draft: RequestDraft, edit: SetToolResult, names: Mapping[str, str] | None
-) -> RequestDraft:
+def _with_tool_result(draft: RequestDraft, edit: SetToolResult, names: Mapping[str, str] | None) -> RequestDraft:
     found = found_results(draft.patcher, draft.document, names)
     wanted = [one.number for one in new_results_of(found, edit.name)]
     if not wanted:
@@ -225,9 +221,7 @@ def with_message(draft: RequestDraft, edit: SetMessage, at: int) -> RequestDraft
     """With the edit's value in place of the message at that (absolute) place."""
     turns = draft.patcher.turns(draft.document)
     new = _new_turns(draft.patcher, turns[at], edit)
-    return draft.with_document(
-        draft.patcher.with_turns(draft.document, [*turns[:at], *new, *turns[at + 1 :]])
-    )
+    return draft.with_document(draft.patcher.with_turns(draft.document, [*turns[:at], *new, *turns[at + 1 :]]))
 
 
 def in_order(draft: RequestDraft, edits: Sequence[Edit]) -> list[tuple[Edit, int]]:
@@ -274,8 +268,7 @@ def _with_words(patcher: Patcher, turn: Any, text: str, edit: SetMessage) -> Any
         # A message that only brings results has no other text than theirs.
         if len(results) > 1:
             raise CannotEdit(
-                f"messages[{edit.index}] brings {len(results)} results of tools.",
-                hint="tool.NAME.result=VALUE",
+                f"messages[{edit.index}] brings {len(results)} results of tools.", hint="tool.NAME.result=VALUE"
             )
         return patcher.with_results(turn, [NewResult(text=text)])
     return patcher.with_words(turn, text)

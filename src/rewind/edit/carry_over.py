@@ -162,9 +162,7 @@ class CarriedEdits:
         )
 
 
-def carried_edits(
-    original: HttpRequest, edits: Sequence[Edit], *, names: ToolNames | None = None
-) -> CarriedEdits:
+def carried_edits(original: HttpRequest, edits: Sequence[Edit], *, names: ToolNames | None = None) -> CarriedEdits:
     """What to hold from now on, as the forked step's own request shows it before it is edited.
 
     ``names`` is what :func:`rewind.edit.apply.edited` takes. ``response=`` holds nothing: what it says comes back
@@ -177,9 +175,7 @@ def carried_edits(
     try:
         document = body_of(original).document
         draft = RequestDraft(
-            head=original.head,
-            document=document,
-            patcher=identify(original.head).patcher_for(original.head, document),
+            head=original.head, document=document, patcher=identify(original.head).patcher_for(original.head, document)
         )
         return replace(nothing, rules=tuple(_rules(draft, asked, edits, names or {})))
     except CannotEdit:

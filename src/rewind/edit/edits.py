@@ -285,9 +285,7 @@ def parse_edit(text: str) -> Edit:
     place, equals, written = text.partition("=")
     place = place.strip()
     if not equals or not place:
-        raise UsageError(
-            f"{_shown(text)} is not a valid edit: it must have the form PLACE=VALUE.", hint=FORMS
-        )
+        raise UsageError(f"{_shown(text)} is not a valid edit: it must have the form PLACE=VALUE.", hint=FORMS)
     return _edit(place, _source(written, text), text)
 
 
@@ -313,9 +311,7 @@ def _edit(place: str, source: Source, text: str) -> Edit:
     if found := _RESULT.fullmatch(place):
         return SetToolResult(found[1], source)
     if place.startswith("tool."):
-        raise UsageError(
-            f"{_shown(text)}: of a tool, only its result can be set.", hint="tool.NAME.result=VALUE"
-        )
+        raise UsageError(f"{_shown(text)}: of a tool, only its result can be set.", hint="tool.NAME.result=VALUE")
     return SetParameter(_path(place, text), source)
 
 

@@ -43,9 +43,7 @@ def resolve(edit: Edit, look_up: LookUp) -> Edit:
     if not isinstance(edit.value, StepReference):
         return edit
     request, response = look_up(edit.value.session, edit.value.step)
-    return replace(
-        edit, value=ResolvedValue(origin=edit.value, value=value_for(edit, edit.value, request, response))
-    )
+    return replace(edit, value=ResolvedValue(origin=edit.value, value=value_for(edit, edit.value, request, response)))
 
 
 def value_for(edit: Edit, origin: StepReference, request: HttpRequest, response: HttpResponse | None) -> Any:
@@ -141,6 +139,4 @@ def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str
     new = new_results_of(found, name)
     if not new:
         raise UsageError(f"{step} brings no new result of {name!r}; {new_results_text(found)}.", hint=hint)
-    return tuple(
-        TakenResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new
-    )
+    return tuple(TakenResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new)

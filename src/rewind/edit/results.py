@@ -51,9 +51,7 @@ def results_in(messages: Sequence[Message]) -> list[FoundResult]:
     return _found(messages, [[None for _ in _results(message)] for message in messages], None)
 
 
-def _found(
-    messages: Sequence[Message], raws: Sequence[list[Any]], names: ToolNames | None
-) -> list[FoundResult]:
+def _found(messages: Sequence[Message], raws: Sequence[list[Any]], names: ToolNames | None) -> list[FoundResult]:
     spoke = max((n for n, message in enumerate(messages) if message.role is Role.ASSISTANT), default=-1)
     found: list[FoundResult] = []
     for at, named in enumerate(with_matched_ids(messages, names)):
@@ -71,10 +69,7 @@ def _results(message: Message) -> list[ToolResult]:
 
 
 def with_results(
-    patcher: Patcher,
-    document: Document,
-    found: list[FoundResult],
-    choose: Callable[[FoundResult], NewResult | None],
+    patcher: Patcher, document: Document, found: list[FoundResult], choose: Callable[[FoundResult], NewResult | None]
 ) -> Document:
     """The document with what ``choose`` gives in place of each result; ``None`` leaves it."""
     chosen: dict[int, list[NewResult | None]] = {}

@@ -115,9 +115,7 @@ def _remarks(last: AnsweredCall, wanted: str) -> list[str]:
 # ── in its own words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _in_own_words(
-    calls: Sequence[AnsweredCall], writer: Writer, losses: LossLog
-) -> tuple[Any, list[Document]] | None:
+def _in_own_words(calls: Sequence[AnsweredCall], writer: Writer, losses: LossLog) -> tuple[Any, list[Document]] | None:
     """``None`` where a body cannot be taken apart, or an answer cannot be put back as it came."""
     messages: list[Document] = []
     beside: Any = None
@@ -142,9 +140,7 @@ def _in_own_words(
 # ── for another API ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _anew(
-    calls: Sequence[AnsweredCall], asked: Asked, writer: Writer, losses: LossLog
-) -> tuple[Any, list[Document]]:
+def _anew(calls: Sequence[AnsweredCall], asked: Asked, writer: Writer, losses: LossLog) -> tuple[Any, list[Document]]:
     messages: list[Message] = []
     documents: list[Any] = []
     for call in calls:

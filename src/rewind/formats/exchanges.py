@@ -71,10 +71,7 @@ class WebSocketMessage:
 
 
 def read_entries(
-    entries: list[Any],
-    name: str,
-    read: Callable[[dict[Any, Any]], ForeignExchange],
-    remarks: Remarks,
+    entries: list[Any], name: str, read: Callable[[dict[Any, Any]], ForeignExchange], remarks: Remarks
 ) -> Iterator[ForeignExchange]:
     """Each entry, read; ``name`` is what the format calls one. Raises BadCassette."""
     for number, entry in enumerate(entries, 1):

@@ -103,9 +103,7 @@ def _read_headers(half: _Fields, remarks: Remarks) -> Headers:
     return repair.sound_headers([(row.get("name"), row.get("value")) for row in rows], remarks)
 
 
-def _request_body(
-    asked: _Fields, headers: Headers, creator: str, remarks: Remarks
-) -> tuple[bytes, str | None]:
+def _request_body(asked: _Fields, headers: Headers, creator: str, remarks: Remarks) -> tuple[bytes, str | None]:
     """The body, and what is to be known of it."""
     posted = asked.get("postData") or asked.get("_content")
     match posted:
@@ -124,9 +122,7 @@ def _request_body(
     return b"", None
 
 
-def _read_answer(
-    entry: _Fields, answered: _Fields, method: str, creator: str, remarks: Remarks
-) -> ForeignAnswer:
+def _read_answer(entry: _Fields, answered: _Fields, method: str, creator: str, remarks: Remarks) -> ForeignAnswer:
     status = answered.get("status")
     error = answered.get("_error") or entry.get("_error")
     reason = error[:300] if isinstance(error, str) and error else None
@@ -156,14 +152,10 @@ def _read_answer(
     if body is None:
         return ForeignAnswer(reason="the file does not hold the answer's body")
     whole = HttpResponse(head=head, body=body, chunks=())
-    return ForeignAnswer(
-        repair.fitted_response(method, whole, remarks, cut=reason is not None), ending, reason
-    )
+    return ForeignAnswer(repair.fitted_response(method, whole, remarks, cut=reason is not None), ending, reason)
 
 
-def _answer_body(
-    answered: _Fields, method: str, head: ResponseHead, creator: str, *, cut: bool
-) -> bytes | None:
+def _answer_body(answered: _Fields, method: str, head: ResponseHead, creator: str, *, cut: bool) -> bytes | None:
     """``None``: there was one, and the file does not hold it."""
     content = answered.get("content")
     content = content if isinstance(content, dict) else {}
@@ -171,11 +163,7 @@ def _answer_body(
     length = _number(head.header("content-length"))
     if isinstance(text, str):
         is_base64 = content.get("encoding") == "base64"
-        body = (
-            _unpacked(text)
-            if is_base64
-            else repair.in_charset(text, _charset(content, head.headers, creator))
-        )
+        body = _unpacked(text) if is_base64 else repair.in_charset(text, _charset(content, head.headers, creator))
         if body:
             # Some tools keep only so much of a long answer.
             shortened = length is not None and not head.header("content-encoding") and len(body) < length

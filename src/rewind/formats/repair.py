@@ -55,9 +55,7 @@ class Remarks:
 
     def texts(self) -> tuple[str, ...]:
         """In the order in which they first came up."""
-        return tuple(
-            text + (f" ({count} times)" if count > 1 else "") for text, count in self._counts.items()
-        )
+        return tuple(text + (f" ({count} times)" if count > 1 else "") for text, count in self._counts.items())
 
 
 class UnusableAddress(ValueError):
@@ -150,9 +148,7 @@ def _ascii(target: str) -> str:
     if target.isascii() and target.isprintable() and " " not in target:
         return target
     return "".join(
-        sign
-        if "!" <= sign <= "~"
-        else "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "surrogatepass"))
+        sign if "!" <= sign <= "~" else "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "surrogatepass"))
         for sign in target
     )
 
@@ -168,9 +164,7 @@ def fitted_request(request: HttpRequest, remarks: Remarks) -> HttpRequest:
     return replace(request, head=replace(request.head, headers=headers))
 
 
-def fitted_response(
-    method: str, response: HttpResponse, remarks: Remarks, *, cut: bool = False
-) -> HttpResponse:
+def fitted_response(method: str, response: HttpResponse, remarks: Remarks, *, cut: bool = False) -> HttpResponse:
     """The answer with the coding and the framing that its body has; ``cut``: more was to come."""
     head, size = response.head, len(response.body)
     if method == "HEAD" or head.status < 200 or head.status in (204, 304):

@@ -33,8 +33,7 @@ MOST_REPEATED = 64 * 1024 * 1024
 
 _CORE = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(
-    _CORE + name
-    for name in ("str", "int", "float", "bool", "null", "binary", "map", "seq", "timestamp", "omap", "set")
+    _CORE + name for name in ("str", "int", "float", "bool", "null", "binary", "map", "seq", "timestamp", "omap", "set")
 )
 _TEXT_TAGS = (_CORE + "python/str", _CORE + "python/unicode")
 _LIST_TAG = _CORE + "python/tuple"

@@ -44,9 +44,7 @@ _KEY_FILE = "ca.pem"
 _CERTIFICATE_FILE = "ca-certificate.pem"
 
 
-def ca_certificate(
-    key: ec.EllipticCurvePrivateKey, rules: HostRules, lifetime: dt.timedelta
-) -> x509.Certificate:
+def ca_certificate(key: ec.EllipticCurvePrivateKey, rules: HostRules, lifetime: dt.timedelta) -> x509.Certificate:
     # A name of its own: two CAs of the same name in one bundle (a run inside a run) confuse chain building.
     subject = _subject(f"Rewind CA {os.urandom(4).hex()}")
     builder = (
@@ -172,9 +170,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 class Authority:
     """A CA that shows certificates for recorded hosts. Safe to use from several threads."""
 
-    def __init__(
-        self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate, rules: HostRules
-    ) -> None:
+    def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate, rules: HostRules) -> None:
         self._key = key
         self._certificate = certificate
         self._rules = rules
@@ -254,9 +250,7 @@ def create_persistent(home: Path, rules: HostRules) -> Authority:
                 write_whole(folder / _CERTIFICATE_FILE, pem, private=True)
                 write_whole(folder / _KEY_FILE, key_pem(key) + pem, private=True)
     except OSError as error:
-        raise EnvironmentProblem(
-            f"The CA could not be stored in {folder}: {error.strerror or error}."
-        ) from error
+        raise EnvironmentProblem(f"The CA could not be stored in {folder}: {error.strerror or error}.") from error
     return load_persistent(home, rules)
 
 
@@ -272,9 +266,7 @@ def load_persistent(home: Path, rules: HostRules) -> Authority:
     try:
         pem = _read_private(path)
     except FileNotFoundError as error:
-        raise EnvironmentProblem(
-            f"There is no CA in {path.parent}.", hint="Run `rewind init --ca`."
-        ) from error
+        raise EnvironmentProblem(f"There is no CA in {path.parent}.", hint="Run `rewind init --ca`.") from error
     except OSError as error:
         raise EnvironmentProblem(f"{path} cannot be read: {error.strerror or error}.", hint=again) from error
     try:

@@ -4,25 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, cast
 
-from rewind.gateway.exchange import (
-    Decided,
-    Exchange,
-    Hold,
-    Origin,
-    Pass,
-    Play,
-    Reply,
-    RequestHandler,
-    Verdict,
-)
-from rewind.gateway.http1 import (
-    MAX_HEAD,
-    BadMessage,
-    IncomingRequest,
-    find_head_end,
-    refit_head,
-    write_head,
-)
+from rewind.gateway.exchange import Decided, Exchange, Hold, Origin, Pass, Play, Reply, RequestHandler, Verdict
+from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, refit_head, write_head
 from rewind.gateway.playout import play_at_once, play_paced
 from rewind.gateway.relay import Relay
 from rewind.gateway.targets import NoOrigin, aim
@@ -248,9 +231,7 @@ class ClientConnection(asyncio.Protocol):
         elif self._body_size <= MAX_KEPT_BODY:
             self._raw.append(data[:taken])
         else:
-            self._reject(
-                413, "Content Too Large", f"a request body over {MAX_KEPT_BODY >> 20} MiB cannot be matched"
-            )
+            self._reject(413, "Content Too Large", f"a request body over {MAX_KEPT_BODY >> 20} MiB cannot be matched")
             return
         if self._incoming.complete:
             self._arrived()
@@ -317,9 +298,7 @@ class ClientConnection(asyncio.Protocol):
         self.answered(keep_alive=usable and self._incoming is not None and self._incoming.keep_alive)
 
     def _play_frames(self, play: Play) -> None:
-        assert self._incoming is not None and self._exchange is not None, (
-            "a request is waiting for its answer"
-        )
+        assert self._incoming is not None and self._exchange is not None, "a request is waiting for its answer"
         key = header(self._incoming.headers, "sec-websocket-key") or ""
         self._frames = FramePlayer(self, self._exchange, play, key)
 
@@ -327,17 +306,13 @@ class ClientConnection(asyncio.Protocol):
         head = ResponseHead(status=status, reason=reason, headers=())
         method = self._incoming.method if self._incoming is not None else "GET"
         self.write(
-            write_head(head, (*headers, ("Content-Length", str(len(body)))))
-            + (b"" if method == "HEAD" else body)
+            write_head(head, (*headers, ("Content-Length", str(len(body))))) + (b"" if method == "HEAD" else body)
         )
 
     def _reject(self, status: int, reason: str, text: str) -> None:
         """A request we cannot read: the connection ends here."""
         self._answer(
-            status,
-            reason,
-            (("Content-Type", "text/plain"), ("Connection", "close")),
-            f"rewind: {text}\n".encode(),
+            status, reason, (("Content-Type", "text/plain"), ("Connection", "close")), f"rewind: {text}\n".encode()
         )
         if self._relay is not None:
             self._relay.client_lost()

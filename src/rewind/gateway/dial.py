@@ -47,9 +47,7 @@ class Dialer:
         self.connects = 0
         self._detours = options.detours
         self._fixed_proxy = options.parent
-        self._environ = {
-            key.lower(): value for key, value in environ.items() if key.lower().endswith("_proxy")
-        }
+        self._environ = {key.lower(): value for key, value in environ.items() if key.lower().endswith("_proxy")}
         self._options = options
         self._context: ssl.SSLContext | None = None
 
@@ -60,11 +58,7 @@ class Dialer:
         if self._fixed_proxy is not None:
             return self._fixed_proxy
         url = proxy_variable(origin.scheme, self._environ)
-        if (
-            not url
-            or _is_this_machine(origin.host)
-            or excepted(origin.host, self._environ.get("no_proxy", ""))
-        ):
+        if not url or _is_this_machine(origin.host) or excepted(origin.host, self._environ.get("no_proxy", "")):
             return None
         return ParentProxy.parse(url)
 
@@ -75,18 +69,14 @@ class Dialer:
                 return detour.to_host, detour.to_port
         return origin.host, origin.port
 
-    async def open(
-        self, origin: Origin, protocol: asyncio.Protocol, *, tunnel: bool = False
-    ) -> asyncio.Transport:
+    async def open(self, origin: Origin, protocol: asyncio.Protocol, *, tunnel: bool = False) -> asyncio.Transport:
         """Connect ``protocol`` to the origin; with ``tunnel`` without TLS of our own."""
         self.connects += 1
         try:
             async with asyncio.timeout(DIAL_TIMEOUT):
                 return await self._open(origin, protocol, tunnel)
         except TimeoutError as error:
-            raise UpstreamFailed(
-                f"{origin.host}:{origin.port} did not answer within {DIAL_TIMEOUT:.0f} s"
-            ) from error
+            raise UpstreamFailed(f"{origin.host}:{origin.port} did not answer within {DIAL_TIMEOUT:.0f} s") from error
         except (OSError, UsageError, ValueError) as error:
             # ValueError: a name that no resolver would take. UsageError: a proxy variable we cannot use.
             raise UpstreamFailed(f"{origin.host}:{origin.port}: {error}") from error

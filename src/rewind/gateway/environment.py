@@ -164,9 +164,7 @@ def _for_hooks(env: Mapping[str, str], port: int, ca: str, rules: HostRules) -> 
     }
 
 
-def _java(
-    files: _Files, env: Mapping[str, str], port: int, system: tuple[bytes, ...], ours: tuple[bytes, ...]
-) -> str:
+def _java(files: _Files, env: Mapping[str, str], port: int, system: tuple[bytes, ...], ours: tuple[bytes, ...]) -> str:
     # Java's own store is mostly a copy of the system's, in a format of its own; a CA that is in there alone is lost.
     roots = trusted_without_us(env, ("SSL_CERT_FILE",), system)
     store = files.write("java-trust.jks", java_trust_store((*roots, *ours)))

@@ -99,9 +99,7 @@ class Exchange(Protocol):
         """The agent is about to see all that came so far; keep it safe first."""
         ...
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None:
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         """No more will come. The gateway waits for this before it releases the end of the answer."""
         ...
 

@@ -141,10 +141,7 @@ class IncomingResponse:
         if 100 <= status < 200 and status != 101:
             return
         self.head = ResponseHead(
-            status=status,
-            reason=self._reason,
-            headers=tuple(self._headers),
-            version=self._parser.get_http_version(),
+            status=status, reason=self._reason, headers=tuple(self._headers), version=self._parser.get_http_version()
         )
         self._chunked = "chunked" in (self.head.header("transfer-encoding") or "").lower()
         if self._bodiless:

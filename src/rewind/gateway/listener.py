@@ -16,8 +16,7 @@ def listen(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(
-            f"Port {port} on 127.0.0.1 cannot be used: {error.strerror}.",
-            hint="Leave --port out to take a free one.",
+            f"Port {port} on 127.0.0.1 cannot be used: {error.strerror}.", hint="Leave --port out to take a free one."
         ) from error
     return listener
 

@@ -9,9 +9,7 @@ from rewind.model.http import Headers, HttpResponse, without_headers
 from rewind.model.step import Ending
 
 
-def framed(
-    response: HttpResponse, method: str, ending: Ending
-) -> tuple[bytes, list[tuple[int, bytes]], bytes, bool]:
+def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, list[tuple[int, bytes]], bytes, bool]:
     """Head, body pieces with their times, tail, and whether the connection stays usable afterwards.
 
     The framing is the recorded one: transfer chunks where there were chunks, a length where there was a length.
@@ -33,10 +31,7 @@ def framed(
         return write_head(head, headers), pieces, b"", False
     if whole and length != str(len(response.body)):
         # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
-        headers = (
-            *without_headers(headers, ("content-length",)),
-            ("Content-Length", str(len(response.body))),
-        )
+        headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(len(response.body))))
     return write_head(head, headers), pieces, b"", whole
 
 

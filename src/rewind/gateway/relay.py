@@ -153,9 +153,7 @@ class Relay:
         elif self.response.ends_with_connection() and not isinstance(error, ConnectionError):
             self._end(Ending.COMPLETE, None)
         elif self.response.head is None:
-            self._end(
-                Ending.NO_ANSWER, f"the upstream closed the connection without an answer{_because(error)}"
-            )
+            self._end(Ending.NO_ANSWER, f"the upstream closed the connection without an answer{_because(error)}")
         else:
             self._end(Ending.UPSTREAM_CUT, f"the upstream broke off{_because(error)}")
 

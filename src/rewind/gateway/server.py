@@ -202,9 +202,7 @@ class Gateway:
             context = context.callers.context_of(_peer(sock))
         match context.handler.route(origin.host, origin.port):
             case Route.REFUSE:
-                await _turn_away(
-                    sock, "403 Forbidden", f"{authority} is not on tape, and a replay stays offline"
-                )
+                await _turn_away(sock, "403 Forbidden", f"{authority} is not on tape, and a replay stays offline")
             case Route.TUNNEL if origin.port == 443:
                 return await self._tunnel(sock, origin, context.pool)
             case Route.TUNNEL:
@@ -245,9 +243,7 @@ class Gateway:
         return True
 
     async def _plain(self, sock: socket.socket, origin: Origin | None) -> bool:
-        await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: ClientConnection(self._context, origin), sock
-        )
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: ClientConnection(self._context, origin), sock)
         return True
 
     async def _tunnel_or_plain(self, sock: socket.socket, origin: Origin, pool: Pool | None) -> bool:

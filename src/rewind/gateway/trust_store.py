@@ -30,9 +30,7 @@ _JKS_MAGIC = 0xFEEDFEED
 _JKS_VERSION = 2
 _JKS_CERTIFICATE = struct.pack(">I", 2)
 MAX_BUNDLE = 16 << 20
-_CERTIFICATE = re.compile(
-    rb"-----BEGIN (TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TRUSTED )?CERTIFICATE-----"
-)
+_CERTIFICATE = re.compile(rb"-----BEGIN (TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TRUSTED )?CERTIFICATE-----")
 
 
 def certificates_in(path: Path) -> tuple[bytes, ...]:
@@ -43,9 +41,7 @@ def certificates_in(path: Path) -> tuple[bytes, ...]:
     try:
         if path.is_dir():
             files = sorted(path.iterdir())
-            return tuple(
-                dict.fromkeys(pem for file in files if file.is_file() for pem in certificates_in(file))
-            )
+            return tuple(dict.fromkeys(pem for file in files if file.is_file() for pem in certificates_in(file)))
         with path.open("rb") as file:
             content = file.read(MAX_BUNDLE)
     except OSError:
@@ -67,9 +63,7 @@ def system_roots() -> tuple[bytes, ...]:
     return ()
 
 
-def trusted_without_us(
-    env: Mapping[str, str], names: tuple[str, ...], system: tuple[bytes, ...]
-) -> tuple[bytes, ...]:
+def trusted_without_us(env: Mapping[str, str], names: tuple[str, ...], system: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """What the first of these variables that is set points at, else the system's roots."""
     for name in names:
         if env.get(name):
@@ -104,9 +98,7 @@ def java_trust_store(certificates: tuple[bytes, ...]) -> bytes:
         entries += [struct.pack(">I", len(encoded)), encoded]
     store = struct.pack(">III", _JKS_MAGIC, _JKS_VERSION, len(certificates)) + b"".join(entries)
     # Keyed with a password that everybody knows, it guards against accidents only. The words are Sun's.
-    seal = hashlib.sha1(
-        JAVA_PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + store, usedforsecurity=False
-    )
+    seal = hashlib.sha1(JAVA_PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + store, usedforsecurity=False)
     return store + seal.digest()
 
 

@@ -213,9 +213,7 @@ def _pong(data: bytes) -> bytes:
 
 
 def _handshake(response: HttpResponse, request_key: str) -> bytes:
-    accept = base64.b64encode(
-        hashlib.sha1(request_key.encode() + ACCEPT_SALT, usedforsecurity=False).digest()
-    )
+    accept = base64.b64encode(hashlib.sha1(request_key.encode() + ACCEPT_SALT, usedforsecurity=False).digest())
     # Extensions are not offered again: frames are played as plain frames.
     kept = without_headers(response.head.headers, ("sec-websocket-accept", "sec-websocket-extensions"))
     return write_head(response.head, (*kept, ("Sec-WebSocket-Accept", accept.decode())))

@@ -348,7 +348,5 @@ def _askable(tape: Tape, served: Sequence[Step]) -> list[Step]:
     """The steps that this run could have asked for: not what a tool had asked for that was played and did not run."""
     hidden = within_tools(tape.steps(), served)
     return [
-        step
-        for step in tape.steps()
-        if not _is_note(step) and (tape.played(step.index) or step.index not in hidden)
+        step for step in tape.steps() if not _is_note(step) and (tape.played(step.index) or step.index not in hidden)
     ]

@@ -85,9 +85,7 @@ class SharedGateway:
         self._refusing = RunContext(UnownedRequests(offline=True), None, self.port)
         self._ways: dict[int, Pool] = {}
         """How the hosts were reached of which a connection from that port was last used by a run."""
-        self._gateway = BackgroundGateway(
-            listener, self._nobody.handler, self._authority, dialer, callers=self
-        )
+        self._gateway = BackgroundGateway(listener, self._nobody.handler, self._authority, dialer, callers=self)
         with ourselves():
             self._gateway.start()
 
@@ -236,9 +234,7 @@ class ChildVariables:
 
     def _prepared(self, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
         rules, gateway = self._itinerary, self._gateway
-        prepared = prepare(
-            folder, environ, port=gateway.port, authority_pem=gateway.certificate_pem, rules=rules.hosts
-        )
+        prepared = prepare(folder, environ, port=gateway.port, authority_pem=gateway.certificate_pem, rules=rules.hosts)
         endpoints = sorted(f"{host}:{port}" for host, port in rules.endpoints)
         plain = [*endpoints, *prepared.variables["REWIND_GATEWAY_PLAIN"].split(",")]
         return {

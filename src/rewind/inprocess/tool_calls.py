@@ -149,9 +149,7 @@ class ToolCalls:
             case Play(response=response) if response is not None:
                 step = self._junction.tally.served[-1]
                 assert step.response is not None, "a tape has answers"
-                return PlayedTool(
-                    status=response.head.status, body=response.body, step=step.index, ms=step.response.ms
-                )
+                return PlayedTool(status=response.head.status, body=response.body, step=step.index, ms=step.response.ms)
             case Play():
                 step = self._junction.tally.served[-1]
                 raise ReplayMiss(f"The tool call of step {step.index} never returned when it was recorded.")
@@ -165,9 +163,7 @@ class ToolCalls:
 
     def note(self, text: str, fields: Mapping[str, Any], *, error: bool = False) -> None:
         head = _head(notes.SCHEME, notes.FAILED if error else notes.NOTED, "")
-        body = json.dumps(
-            {"text": text, **({"fields": dict(fields)} if fields else {})}, default=repr
-        ).encode()
+        body = json.dumps({"text": text, **({"fields": dict(fields)} if fields else {})}, default=repr).encode()
 
         async def keep() -> None:
             self.notes += 1

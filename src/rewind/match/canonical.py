@@ -127,17 +127,13 @@ def without_volatile(
     return {} if left is _GONE else dict(left)
 
 
-def canonical_query(
-    head: RequestHead, volatile: Iterable[Volatile], ignore: Sequence[str]
-) -> list[list[str]]:
+def canonical_query(head: RequestHead, volatile: Iterable[Volatile], ignore: Sequence[str]) -> list[list[str]]:
     """The parameters of the query, sorted, without credentials and volatile ones."""
     paths = [parse_path(row.path) for row in volatile] + [parse_path(text) for text in ignore]
     gone = {path.name for path in paths if isinstance(path, Parameter)}
     folded = _fold(head.query)
     pairs = parse_qsl(folded, keep_blank_values=True, errors="replace")
-    return sorted(
-        [name, value] for name, value in pairs if name not in gone and name.lower() not in _CREDENTIALS
-    )
+    return sorted([name, value] for name, value in pairs if name not in gone and name.lower() not in _CREDENTIALS)
 
 
 def canonical_path(head: RequestHead) -> str:
@@ -146,9 +142,7 @@ def canonical_path(head: RequestHead) -> str:
 
 
 def _fold(text: str) -> str:
-    return _PLACEHOLDER.sub(b"REDACTED", text.encode("utf-8", "surrogatepass")).decode(
-        "utf-8", "surrogatepass"
-    )
+    return _PLACEHOLDER.sub(b"REDACTED", text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def _json(body: bytes) -> Any:
@@ -181,10 +175,7 @@ def _reduced(value: Any, rules: Rules, names: dict[str, str]) -> Any:
         left = {key: child for key, child in kept.items() if child is not _GONE}
         return left if left or not value else _GONE
     if isinstance(value, list) and (rules.items or rules.any_item):
-        items = [
-            _child(child, rules.items.get(number, rules.any_item), names)
-            for number, child in enumerate(value)
-        ]
+        items = [_child(child, rules.items.get(number, rules.any_item), names) for number, child in enumerate(value)]
         rest = [child for child in items if child is not _GONE]
         return rest if rest or not value else _GONE
     return value

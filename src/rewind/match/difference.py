@@ -23,19 +23,10 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DAYS = "(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
 _CHANGING: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a UUID", re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)),
-    (
-        "an ISO date",
-        re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"),
-    ),
+    ("an ISO date", re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")),
     ("a time of day", re.compile(r"\b\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AaPp][Mm]\b)?")),
-    (
-        "a date",
-        re.compile(rf"(?:\b{_DAYS},? )?(?:\b{_MONTHS} {_DAY}|\b{_DAY} {_MONTHS})(?:,? \d{{4}})?|\b{_DAYS}\b"),
-    ),
-    (
-        "a random id",
-        re.compile(r"\b[A-Za-z]{2,16}[_-](?=[A-Za-z0-9_-]*\d)[A-Za-z0-9_-]{8,}\b|\b[0-9a-f]{12,64}\b"),
-    ),
+    ("a date", re.compile(rf"(?:\b{_DAYS},? )?(?:\b{_MONTHS} {_DAY}|\b{_DAY} {_MONTHS})(?:,? \d{{4}})?|\b{_DAYS}\b")),
+    ("a random id", re.compile(r"\b[A-Za-z]{2,16}[_-](?=[A-Za-z0-9_-]*\d)[A-Za-z0-9_-]{8,}\b|\b[0-9a-f]{12,64}\b")),
     ("a number", re.compile(r"-?\d+(?:\.\d+)?")),
 )
 

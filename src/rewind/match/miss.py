@@ -95,10 +95,7 @@ class Miss:
     @property
     def report(self) -> str:
         """The facts, and what to do about it."""
-        advice = [
-            *self._ignore_lines(),
-            *(self._replay_advice() if self.fork_at is None else self._fork_advice()),
-        ]
+        advice = [*self._ignore_lines(), *(self._replay_advice() if self.fork_at is None else self._fork_advice())]
         return writable("\n".join([*self._fact_lines(), "", "What to do", *advice]))
 
     # ── its text ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,9 +149,7 @@ class Miss:
         fields = f"{MOST_FIELDS} fields or more" if count == MOST_FIELDS else plural(count, "field")
         lines = [f"  differs   in {fields}"]
         for field in self.differing[:SHOWN_FIELDS]:
-            lines.append(
-                f"    {field.path}" + (f"   (only {field.volatile} differs)" if field.volatile else "")
-            )
+            lines.append(f"    {field.path}" + (f"   (only {field.volatile} differs)" if field.volatile else ""))
             lines.append(f"      {field.shown}")
         if count > SHOWN_FIELDS:
             lines.append(f"    … and {plural(count - SHOWN_FIELDS, 'more field')}")
@@ -170,9 +165,7 @@ class Miss:
             f"        ignore = [{paths}]",
         ]
         if any(field.ignores_text for field in self.differing):
-            lines.append(
-                "    (this ignores the whole text of the field; holding the clock or the id still is safer)"
-            )
+            lines.append("    (this ignores the whole text of the field; holding the clock or the id still is safer)")
         return lines
 
     def _replay_advice(self) -> list[str]:
@@ -192,8 +185,5 @@ class Miss:
         if self.differing:
             # What differs here mostly comes again in every later request: live answers would be paid for, and the
             # step never be asked.
-            return [
-                first,
-                f"  - To take such requests for the recorded ones:            {fork} --allow-drift …",
-            ]
+            return [first, f"  - To take such requests for the recorded ones:            {fork} --allow-drift …"]
         return [first, f"  - To let calls that were not recorded go live:            {fork} --on-miss live …"]

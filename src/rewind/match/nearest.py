@@ -30,9 +30,7 @@ class RecordedCall:
     played: bool
 
 
-def explain_miss(
-    call: Call, recorded: Sequence[RecordedCall], *, session: str, fork_at: int | None = None
-) -> Miss:
+def explain_miss(call: Call, recorded: Sequence[RecordedCall], *, session: str, fork_at: int | None = None) -> Miss:
     """Why the recording has no answer, or no more answers, for this call in a replay, or in a fork at that step."""
     explained = partial(
         Miss,

@@ -68,8 +68,7 @@ def parse_path(text: str) -> Path:
             break
         position = step.end() + 1
     raise UsageError(
-        f"{text!r} is not a path into a request.",
-        hint="Write it like messages[*].id, metadata.request_id or ?page.",
+        f"{text!r} is not a path into a request.", hint="Write it like messages[*].id, metadata.request_id or ?page."
     )
 
 

@@ -187,9 +187,7 @@ class Recording:
 
         A cassette made of such a session keeps only the scheme.
         """
-        return self.session.is_from_trace or any(
-            step.request.head.scheme == TRACE_SCHEME for step in self.steps
-        )
+        return self.session.is_from_trace or any(step.request.head.scheme == TRACE_SCHEME for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

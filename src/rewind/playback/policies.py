@@ -27,9 +27,7 @@ class RecordAll(Policy):
 class RecordedCalls:
     """The steps of a tape as calls, understood when a miss has to be explained by them, and only once."""
 
-    def __init__(
-        self, tape: Tape, recall: Callable[[Step], Call], session: str, fork_at: int | None = None
-    ) -> None:
+    def __init__(self, tape: Tape, recall: Callable[[Step], Call], session: str, fork_at: int | None = None) -> None:
         self._tape = tape
         self._recall = recall
         self._known: dict[int, Call] = {}

@@ -35,9 +35,7 @@ def snapshot_of(providers: Sequence[types.Provider], *, day: str) -> bytes:
     if not providers:
         raise ValueError("genai-prices has no providers")
     models = [_model(model) for provider in providers for model in provider.models]
-    units = [
-        [name, unit["price_key"], unit["per"], unit["dimensions"]] for name, unit in sorted(unit_data.items())
-    ]
+    units = [[name, unit["price_key"], unit["per"], unit["dimensions"]] for name, unit in sorted(unit_data.items())]
     rows = [*units, *map(_seller, providers), *models]
     body = "".join(_line(row) for row in rows).encode("ascii")
     header = {
@@ -75,9 +73,7 @@ def _model(model: types.ModelInfo) -> dict[str, Any]:
     else:
         if not model.prices:
             raise ValueError(f"genai-prices has an empty list of prices: {model.id}")
-        row["prices"] = [
-            _condition(each.constraint) | {"prices": _prices(each.prices)} for each in model.prices
-        ]
+        row["prices"] = [_condition(each.constraint) | {"prices": _prices(each.prices)} for each in model.prices]
     variants = [
         {"when": variant.when} | _condition(variant.constraint) | {"prices": prices}
         for variant in model.price_variants or ()

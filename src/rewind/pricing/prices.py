@@ -174,9 +174,7 @@ class Prices:
         found = self._listed(host, target, provider, model)
         return f"{found[1].seller}/{found[1].id}" if found is not None else None
 
-    def _planned(
-        self, host: str, target: str, provider: str, model: str | None, tier: str
-    ) -> Rates | Tariff | None:
+    def _planned(self, host: str, target: str, provider: str, model: str | None, tier: str) -> Rates | Tariff | None:
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         plan = self._plan(host, target, provider, model, tier) if _is_a_name(model) else None

@@ -52,9 +52,7 @@ class UnitTable:
     def inner(self, unit: Unit) -> frozenset[str]:
         """The names of all units inside this one."""
         if (names := self._inner.get(unit.name)) is None:
-            names = frozenset(
-                each.name for each in self.by_price.values() if unit.dimensions < each.dimensions
-            )
+            names = frozenset(each.name for each in self.by_price.values() if unit.dimensions < each.dimensions)
             self._inner[unit.name] = names
         return names
 
@@ -103,10 +101,7 @@ class Rates:
         flat = [pair for pair in priced if pair[0].name == "requests"]
         self._flat = sum(_grains(price, 0) * (common // unit.per) for unit, price in flat)
         units = [unit for unit, _ in priced if unit.name != "requests"]
-        inside = [
-            tuple(at for at, other in enumerate(units) if unit.dimensions < other.dimensions)
-            for unit in units
-        ]
+        inside = [tuple(at for at, other in enumerate(units) if unit.dimensions < other.dimensions) for unit in units]
         tiers = {start for _, price in priced if isinstance(price, list) for start, _ in price[1:]}
         self._starts = sorted(tiers)
         self._bands = [

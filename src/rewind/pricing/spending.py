@@ -49,14 +49,7 @@ def cost_of(pricing: Pricing, step: Step, reading: Reading | None = None) -> flo
 
 
 def cost_of_call(
-    pricing: Pricing,
-    models: Iterable[str | None],
-    *,
-    host: str,
-    target: str,
-    provider: str,
-    usage: Usage,
-    ts: float,
+    pricing: Pricing, models: Iterable[str | None], *, host: str, target: str, provider: str, usage: Usage, ts: float
 ) -> float | None:
     """By the first of the models that has a price: the one that answered, then the one that was asked for."""
     for model in dict.fromkeys(models):

@@ -257,9 +257,7 @@ class Lazy(Generic[T]):
         return part
 
 
-_PLAIN_PATCHER: Lazy[Callable[[str, RequestHead], Patcher]] = Lazy(
-    "rewind.providers.shared.patch:plain_patcher"
-)
+_PLAIN_PATCHER: Lazy[Callable[[str, RequestHead], Patcher]] = Lazy("rewind.providers.shared.patch:plain_patcher")
 _PLAIN_SPEAKER: Lazy[SpeakerFor] = Lazy("rewind.providers.shared.speak:plain_speaker")
 _NUMBER_SPEAKER: Lazy[SpeakerFor] = Lazy("rewind.providers.shared.speak:vector_speaker")
 

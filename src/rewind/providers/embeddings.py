@@ -10,15 +10,7 @@ from rewind.providers.openai_chat.read import NOISE, deployed, openai_error
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.chat_messages import conversation, input_messages
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    first_count,
-    items_at,
-    referred,
-    text_at,
-    words_at,
-)
+from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, referred, text_at, words_at
 
 _COUNTS = (
     ("usage", "prompt_tokens"),
@@ -41,9 +33,7 @@ class EmbeddingsReader:
 
     def claims(self, head: RequestHead) -> bool:
         path = head.path.rstrip("/")
-        return head.method == "POST" and path.endswith(
-            ("/embeddings", "/api/embed", "/v1/embed", "/v2/embed")
-        )
+        return head.method == "POST" and path.endswith(("/embeddings", "/api/embed", "/v1/embed", "/v2/embed"))
 
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
@@ -88,9 +78,7 @@ def _vectors(document: Any, asked: str) -> tuple[list[Any], str]:
     """The vectors, and what their numbers are. Cohere gives one list for each kind that was asked for."""
     by_kind = at(document, "embeddings")
     if isinstance(by_kind, dict):
-        lists = (
-            (vectors, kind) for kind, vectors in by_kind.items() if isinstance(vectors, list) and vectors
-        )
+        lists = ((vectors, kind) for kind, vectors in by_kind.items() if isinstance(vectors, list) and vectors)
         return next(lists, ([], ""))
     rows = [row["embedding"] for row in items_at(document, "data") if at(row, "embedding") is not None]
     single = items_at(document, "embedding")

@@ -72,9 +72,7 @@ class GuardedReader:
         return self._tried(lambda: self.reader.answered(request, response), lambda note: Answered(note=note))
 
     def refusal(self, message: str) -> dict[str, Any]:
-        return self._tried(
-            lambda: self.reader.refusal(message), lambda _note: {"error": {"message": message}}
-        )
+        return self._tried(lambda: self.reader.refusal(message), lambda _note: {"error": {"message": message}})
 
     def _tried(self, read: Callable[[], T], otherwise: Callable[[str], T]) -> T:
         try:

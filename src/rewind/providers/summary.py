@@ -53,9 +53,7 @@ def said(answered: Answered) -> str:
     vectors = [vectors_shown(part) for part in answered.parts if isinstance(part, Vectors)]
     # A hosted tool is worth a line only where nothing else was said.
     hosted = [
-        asked_tool(part.name, part.arguments)
-        for part in answered.parts
-        if isinstance(part, ToolUse) and part.hosted
+        asked_tool(part.name, part.arguments) for part in answered.parts if isinstance(part, ToolUse) and part.hosted
     ]
     return " ".join(tools or vectors) or answered.text or " ".join(hosted)
 
@@ -144,9 +142,7 @@ def answered_texts(provider: Api, request: HttpRequest, response: HttpResponse) 
     if provider is HTTP:
         return _passages(error, (TextKind.HTTP, _body(response.body, response.head.headers)))
     found = [
-        said
-        for parts in (answered.parts, *answered.alternatives)
-        for said in _of_parts(TextKind.ASSISTANT, parts)
+        said for parts in (answered.parts, *answered.alternatives) for said in _of_parts(TextKind.ASSISTANT, parts)
     ]
     if answered.note and not found:
         found = [(TextKind.HTTP, _body(response.body, response.head.headers))]
@@ -201,9 +197,7 @@ def _leaves(document: Any) -> Iterator[str]:
         path, value = waiting.pop()
         match value:
             case dict():
-                inner = [
-                    (f"{path}.{key}"[-_LONGEST_PATH:] if path else str(key), value[key]) for key in value
-                ]
+                inner = [(f"{path}.{key}"[-_LONGEST_PATH:] if path else str(key), value[key]) for key in value]
                 waiting += reversed(inner)
             case list() if len(value) > _NUMBERS and all(isinstance(one, int | float) for one in value):
                 continue

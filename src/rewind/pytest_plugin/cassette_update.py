@@ -21,20 +21,11 @@ from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
 from rewind.pytest_plugin.modes import Mode, pytest_command
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
-from rewind.reading.cassettes import (
-    RecordedRun,
-    as_if_live,
-    extended,
-    live_steps,
-    open_cassette,
-    save_cassette,
-)
+from rewind.reading.cassettes import RecordedRun, as_if_live, extended, live_steps, open_cassette, save_cassette
 from rewind.settings import FAILING_TESTS, PROJECT_FOLDER
 
 _FAILED_RUNS = Path(PROJECT_FOLDER) / FAILING_TESTS
-_COMMON_WORDS = frozenset(
-    {"", "api", "key", "token", "secret", "access", "com", "ai", "net", "io", "chat", "http"}
-)
+_COMMON_WORDS = frozenset({"", "api", "key", "token", "secret", "access", "com", "ai", "net", "io", "chat", "http"})
 """Words in names of hosts and variables that say nothing of the provider."""
 _WORDS_OF_CREDENTIALS = {
     "gemini": ("google",),

@@ -26,9 +26,7 @@ _SECTION = "rewind"
 class MarkedTest:
     """What happens to one test between its setup and its teardown."""
 
-    def __init__(
-        self, state: PluginState, item: pytest.Item, mark: pytest.Mark, defaults: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, state: PluginState, item: pytest.Item, mark: pytest.Mark, defaults: Mapping[str, Any]) -> None:
         self._state = state
         self._item = item
         self._mark = mark

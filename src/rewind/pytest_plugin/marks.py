@@ -28,9 +28,7 @@ class MarkOptions:
     """Whether functions under ``@rewind.tool`` are answered by the cassette, too."""
 
 
-def read_mark(
-    args: Sequence[Any], kwargs: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
-) -> MarkOptions:
+def read_mark(args: Sequence[Any], kwargs: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> MarkOptions:
     """The arguments of the closest mark over the defaults. Raises BadOption."""
     where, defaults = "@pytest.mark.rewind", defaults or {}
     if len(args) > 1:

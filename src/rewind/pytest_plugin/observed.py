@@ -34,13 +34,7 @@ class UnknownCost:
 class RewindRun:
     """The run of one test, at any moment of it."""
 
-    def __init__(
-        self,
-        read: Callable[[], RunSteps],
-        misses: Callable[[], Sequence[str]],
-        *,
-        cassette: str,
-    ) -> None:
+    def __init__(self, read: Callable[[], RunSteps], misses: Callable[[], Sequence[str]], *, cassette: str) -> None:
         self._read = read
         self._misses = misses
         self.cassette = cassette

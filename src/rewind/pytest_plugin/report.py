@@ -26,16 +26,7 @@ from rewind.text import UNKNOWN, dollars, plural
 Usages = Sequence[CassetteUsage]
 _DAY = 86400.0
 _SHOWN = 8
-_SELECTING = (
-    "keyword",
-    "markexpr",
-    "deselect",
-    "lf",
-    "failedfirst_only",
-    "stepwise",
-    "ignore",
-    "ignore_glob",
-)
+_SELECTING = ("keyword", "markexpr", "deselect", "lf", "failedfirst_only", "stepwise", "ignore", "ignore_glob")
 """Options of pytest that leave tests out."""
 _QUESTION = "re-record? [y/N/a/q] "
 _REPORTS = ("--junitxml", "--junit-xml", "--report-log", "--html")
@@ -50,9 +41,7 @@ class SuiteReport:
 
     def __init__(self, state: PluginState) -> None:
         self._state = state
-        self._terminal: pytest.TerminalReporter | None = state.config.pluginmanager.get_plugin(
-            "terminalreporter"
-        )
+        self._terminal: pytest.TerminalReporter | None = state.config.pluginmanager.get_plugin("terminalreporter")
 
     def print_summary(self) -> None:
         """The plugin's lines, in pytest's own summary."""
@@ -89,8 +78,7 @@ class SuiteReport:
         whole = self._is_whole_suite()
         return [
             replace(usage, on_tape=())
-            if usage.may_have_other_users
-            and not (whole and ran[usage.cassette] >= users.get(usage.cassette, 0))
+            if usage.may_have_other_users and not (whole and ran[usage.cassette] >= users.get(usage.cassette, 0))
             else usage
             for usage in usages
         ]
@@ -117,9 +105,7 @@ class SuiteReport:
 # ── the lines ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summary_lines(
-    usages: Usages, unused: Sequence[str], *, now: float, old_after: float, verbose: bool
-) -> list[str]:
+def summary_lines(usages: Usages, unused: Sequence[str], *, now: float, old_after: float, verbose: bool) -> list[str]:
     """Everything the summary says, safe to print. ``unused``: cassettes that no test uses."""
     first = headline(usages, now=now, old_after=old_after)
     return [safe(line) for line in (first, *_details(usages, unused, verbose=verbose))]
@@ -162,9 +148,7 @@ def _money(sums: Iterable[float | None], unpriced: int) -> str:
 
 
 def _old(usages: Usages, now: float, old_after: float) -> str:
-    recorded = {
-        usage.cassette: usage.recorded for usage in usages if usage.recorded is not None and not usage.wrote
-    }
+    recorded = {usage.cassette: usage.recorded for usage in usages if usage.recorded is not None and not usage.wrote}
     ages = sorted(int((now - moment) // _DAY) for moment in recorded.values())
     old = [age for age in ages if age >= old_after]
     if not old:
@@ -293,14 +277,7 @@ def _ask() -> str:
 
 def _record(state: PluginState, tests: Sequence[str]) -> int:
     """Run the same pytest with these tests alone, in another process."""
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *without_places(state.config),
-        *tests,
-        f"--rewind={Mode.REWRITE}",
-    ]
+    words = [sys.executable, "-m", "pytest", *without_places(state.config), *tests, f"--rewind={Mode.REWRITE}"]
     environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return subprocess.run(words, cwd=state.start_folder, env=environ, check=False).returncode
 

@@ -19,8 +19,7 @@ class PluginState:
         self.config = config
         self.choice = _choice(config)
         self.strict, self.blocks_network = (
-            bool(config.getoption(name) or config.getini(name))
-            for name in ("rewind_strict", "rewind_block_network")
+            bool(config.getoption(name) or config.getini(name)) for name in ("rewind_strict", "rewind_block_network")
         )
         self.allowed_hosts: tuple[str, ...] = tuple(config.getini("rewind_allowed_hosts"))
         self.connect_to: tuple[str, ...] = tuple(config.getoption("rewind_connect_to") or ())

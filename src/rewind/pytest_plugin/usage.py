@@ -49,8 +49,6 @@ class CassetteUsage:
 def usage_from(plain: Mapping[str, Any]) -> CassetteUsage:
     known = {field.name for field in fields(CassetteUsage)}
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in plain.items()
-        if name in known
+        name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name in known
     }
     return CassetteUsage(**values)

@@ -95,9 +95,7 @@ def bisect_pair(
         finding = bisect(good_side.run, bad_side.run)
         _check_readable(finding, good_side, bad_side)
         causes = finding.causes if date_all else finding.causes[:1]
-        seen = {
-            at: _first_seen(home, cause, good_side, bad_side, on_progress) for at, cause in enumerate(causes)
-        }
+        seen = {at: _first_seen(home, cause, good_side, bad_side, on_progress) for at, cause in enumerate(causes)}
         yield PairBisection(
             good=good_side,
             bad=bad_side,
@@ -117,9 +115,7 @@ def bisect_groups(
         if both := {side.id for side in good} & {side.id for side in bad}:
             raise UsageError(f"Session {min(both)} is given as good and as bad.")
         yield GroupBisection(
-            goods=good,
-            bads=bad,
-            parting=compare_groups([side.run for side in good], [side.run for side in bad]),
+            goods=good, bads=bad, parting=compare_groups([side.run for side in good], [side.run for side in bad])
         )
 
 
@@ -130,8 +126,7 @@ def _opened(home: Path, refs: Sequence[str], on_progress: OnProgress) -> Iterato
         for side in sides:
             if not side.run.moves:
                 raise SessionNotFound(
-                    f"Session {side.id} has no steps: there is nothing to compare.",
-                    hint=f"rewind inspect {side.ref}",
+                    f"Session {side.id} has no steps: there is nothing to compare.", hint=f"rewind inspect {side.ref}"
                 )
         yield sides
 
@@ -174,9 +169,7 @@ def _first_seen(
     agents = {program_of(side.session.start.command) for side in (good, bad)}
     return first_seen(
         home,
-        FieldValue(
-            field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None
-        ),
+        FieldValue(field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
         old=before.lasting_value(aspect),
         until=bad.session,
         among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,

@@ -133,9 +133,7 @@ def _keys(steps: Iterable[Step]) -> "Counter[MatchKey]":
 
 def _numbered(steps: Sequence[Step], *, after: Sequence[Step]) -> tuple[Step, ...]:
     first = max((step.index for step in after), default=0) + 1
-    return tuple(
-        replace(step, request=replace(step.request, index=index)) for index, step in enumerate(steps, first)
-    )
+    return tuple(replace(step, request=replace(step.request, index=index)) for index, step in enumerate(steps, first))
 
 
 def _under_rules_of(start: SessionStart, step: Step, blob: Blob) -> Step:

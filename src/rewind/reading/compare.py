@@ -54,10 +54,7 @@ def opened_side_by_side(
     """The sessions as runs. Their bodies can be read until the context ends."""
     with ExitStack() as stack:
         stack.enter_context(_without_collector())
-        yield [
-            _compared(session, stack.enter_context(library.open(session)), on_progress)
-            for session in sessions
-        ]
+        yield [_compared(session, stack.enter_context(library.open(session)), on_progress) for session in sessions]
 
 
 @contextmanager
@@ -179,18 +176,12 @@ def diff_sessions(
             rows=_rows(comparison, side_a, at_a, side_b, at_b),
             steps=(at_a, at_b),
             only=tuple(dict.fromkeys(only)),
-            summary=summarise(comparison, lambda done: on_progress("steps compared", done, total))
-            if whole
-            else None,
+            summary=summarise(comparison, lambda done: on_progress("steps compared", done, total)) if whole else None,
         )
 
 
 def _rows(
-    comparison: Comparison,
-    side_a: ComparedSession,
-    at_a: int | None,
-    side_b: ComparedSession,
-    at_b: int | None,
+    comparison: Comparison, side_a: ComparedSession, at_a: int | None, side_b: ComparedSession, at_b: int | None
 ) -> Sequence[Row]:
     """All; or the two steps that were named, or the row of the one that was."""
     a = None if at_a is None else _move_at(side_a, at_a)
@@ -209,6 +200,5 @@ def _move_at(side: ComparedSession, index: int) -> Move:
         if index == move.index or index in move.failures:
             return move
     raise UsageError(
-        f"Step {index} is a note, and diff does not compare notes.",
-        hint=f"rewind inspect {side.ref}:{index}",
+        f"Step {index} is a note, and diff does not compare notes.", hint=f"rewind inspect {side.ref}:{index}"
     )

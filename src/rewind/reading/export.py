@@ -137,16 +137,11 @@ class Exported:
         return tuple(step.index for step in self.recording.steps if not went_over_http(step))
 
 
-def export_session(
-    home: Path, ref: str, options: ExportOptions, *, on_progress: OnProgress = ignored
-) -> Exported:
+def export_session(home: Path, ref: str, options: ExportOptions, *, on_progress: OnProgress = ignored) -> Exported:
     """Write the session to a file. Raises UsageError, SessionNotFound, DamagedStore, EnvironmentProblem."""
     name, step = split_step(ref)
     if step is not None:
-        raise UsageError(
-            f"export takes a session, not a step ({ref!r}).",
-            hint=f"rewind export {name} --steps {step}",
-        )
+        raise UsageError(f"export takes a session, not a step ({ref!r}).", hint=f"rewind export {name} --steps {step}")
     with _time_limit(bool(options.redact)) as restart:
 
         def step_done(what: str, done: int, total: int) -> None:
@@ -198,17 +193,14 @@ def _time_limit(guarded: bool) -> Iterator[Callable[[bool], None]]:
 
 
 @contextmanager
-def _packed(
-    home: Path, ref: str, options: ExportOptions, on_progress: OnProgress
-) -> Iterator[tuple[Exported, Blob]]:
+def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgress) -> Iterator[tuple[Exported, Blob]]:
     """The session, less the steps that are not asked for and what the patterns match; its bytes can be read."""
     patterns = compiled_patterns(options.redact)
     library = Library(home)
     source = library.find(ref)
     if source.status is Status.RUNNING:
         raise UsageError(
-            f"Session {source.id} is still being recorded.",
-            hint=f"when it has ended: rewind export {source.id}",
+            f"Session {source.id} is still being recorded.", hint=f"when it has ended: rewind export {source.id}"
         )
     with library.open(source) as reader:
         whole = reader.recording()
@@ -218,10 +210,7 @@ def _packed(
         removed, before = Removed(), recording
         if patterns:
             recording, blob, removed = without(
-                recording,
-                blob,
-                Removal(patterns),
-                lambda done, total: on_progress(_LOOKED_THROUGH, done, total),
+                recording, blob, Removal(patterns), lambda done, total: on_progress(_LOOKED_THROUGH, done, total)
             )
         if recording != before or len(recording.steps) < len(whole.steps):
             recording = _under_its_own_id(recording)
@@ -236,9 +225,7 @@ def _packed(
         yield export, blob
 
 
-def findings_in(
-    recording: Recording, blob: Blob, on_progress: OnProgress = ignored
-) -> tuple[SecretFinding, ...]:
+def findings_in(recording: Recording, blob: Blob, on_progress: OnProgress = ignored) -> tuple[SecretFinding, ...]:
     """What looks like a secret in anything of a recording."""
     scan = Scan()
     start, end = recording.session.start, recording.session.end
@@ -290,8 +277,7 @@ def _only(recording: Recording, first: int | None, last: int | None) -> Recordin
         there = f"it has {len(known)}, from {known[0]} to {known[-1]}" if known else "it has none"
         asked = f"{low}" if low == last else f"from {low} on" if last is None else f"from {low} to {last}"
         raise SessionNotFound(
-            f"Session {session.id} has no step {asked}; {there}.",
-            hint=f"rewind inspect {session.ref}",
+            f"Session {session.id} has no step {asked}; {there}.", hint=f"rewind inspect {session.ref}"
         )
     if len(steps) == len(known):
         return recording
@@ -336,9 +322,7 @@ def _report(export: Exported, blob: Blob, options: ExportOptions, on_progress: O
     """The run understood and priced."""
     assert options.prices is not None, "a report tells what a run cost"
     recording, end, total = export.recording, export.session.end, len(export.recording.steps)
-    outline = outline_of(
-        recording, lambda step: step.bodies(blob), lambda done: on_progress("steps read", done, total)
-    )
+    outline = outline_of(recording, lambda step: step.bodies(blob), lambda done: on_progress("steps read", done, total))
     calls = [call for call in outline.steps if call.kind is StepKind.LLM_CALL]
     costs = {call.step.index: cost_of(options.prices, call.step, call.reading) for call in calls}
     spent = spending((call.step, call.reading, costs[call.step.index]) for call in calls)

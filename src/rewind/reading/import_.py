@@ -96,8 +96,7 @@ def import_named(home: Path, file: str, *, name: str | None = None) -> Imported:
         with path.open("rb") as pipe:
             if pipe.isatty():
                 raise UsageError(
-                    f"{shown} is a terminal.",
-                    hint="rewind import FILE, or a command that writes one | rewind import -",
+                    f"{shown} is a terminal.", hint="rewind import FILE, or a command that writes one | rewind import -"
                 )
             source = _Source(shown=shown, path=Path(shown), piped=pipe.read(FILE_LIMIT + 1))
     except OSError as error:
@@ -235,9 +234,7 @@ class _Source:
         data = self._read(FILE_LIMIT + 1)
         if len(data) > FILE_LIMIT:
             megabytes = FILE_LIMIT // 1024 // 1024
-            raise BadCassette(
-                f"It is larger than {megabytes} MB, the most that Rewind reads.", path=self.shown
-            )
+            raise BadCassette(f"It is larger than {megabytes} MB, the most that Rewind reads.", path=self.shown)
         return data
 
     def _read(self, most: int) -> bytes:
@@ -254,12 +251,7 @@ class _Source:
 
 
 def session_of_exchanges(
-    foreign: ForeignRecording,
-    *,
-    session_id: SessionId,
-    name: str,
-    tags: Mapping[str, str],
-    env: Mapping[str, str],
+    foreign: ForeignRecording, *, session_id: SessionId, name: str, tags: Mapping[str, str], env: Mapping[str, str]
 ) -> Portable:
     """The session that these exchanges make, redacted and understood as if they had just been recorded.
 
@@ -318,8 +310,7 @@ class _StepOfExchange:
         redactor, request = self._redactor, exchange.request
         redactor.secrets.learn(request.head)
         redacted = HttpRequest(
-            head=redactor.request_head(request.head),
-            body=redactor.body(request.body, request.head.headers),
+            head=redactor.request_head(request.head), body=redactor.body(request.body, request.head.headers)
         )
         asked = self._summary.request(
             understand(redacted, index=self._index),
@@ -346,12 +337,7 @@ class _StepOfExchange:
         kept = answer.finish(at, bare, self._redactor.response_headers(response.trailers))
         body = answer.body
         assert body is not None, "nothing of it went to a file"
-        return replace(
-            kept,
-            reading=self._summary.reading(answer, kept),
-            body=self._kept(body),
-            body_size=len(body),
-        )
+        return replace(kept, reading=self._summary.reading(answer, kept), body=self._kept(body), body_size=len(body))
 
     def _kept(self, body: bytes) -> BlobId:
         name = blob_id(body)
@@ -384,6 +370,4 @@ def _date(exchange: ForeignExchange) -> float | None:
 def _other_hosts(steps: Sequence[Step]) -> tuple[str, ...]:
     """Those that a replay would not know to be on tape."""
     known = HostRules(LLM_HOSTS)
-    return tuple(
-        sorted({step.request.head.host for step in steps if not known.records(step.request.head.host)})
-    )
+    return tuple(sorted({step.request.head.host for step in steps if not known.records(step.request.head.host)}))

@@ -68,9 +68,7 @@ class StepContext:
 Inspection = SessionOverview | StepDetail | ToolCallDetail | StepContext
 
 
-def inspect_session(
-    home: Path, ref: str, prices: Prices, *, on_progress: OnProgress = ignored
-) -> SessionOverview:
+def inspect_session(home: Path, ref: str, prices: Prices, *, on_progress: OnProgress = ignored) -> SessionOverview:
     with open_session(home, ref) as reader:
         recording = reader.recording()
         outline = read_outline(reader, recording, on_progress)

@@ -114,20 +114,16 @@ def _upto(recording: Recording, upto: int | None) -> Recording:
 
 def _last(recording: Recording, outline: Outline, thread: int | None) -> OutlineStep:
     # A call that was known when it was recorded, and that no codec of today reads, has no messages for us.
-    calls = [
-        entry for entry in outline.steps if entry.place and identify(entry.step.request.head) is not FALLBACK
-    ]
+    calls = [entry for entry in outline.steps if entry.place and identify(entry.step.request.head) is not FALLBACK]
     session = recording.session.id
     if not calls:
         raise UsageError(
-            f"No model was called in session {session} up to that step.",
-            hint=f"rewind inspect {recording.session.ref}",
+            f"No model was called in session {session} up to that step.", hint=f"rewind inspect {recording.session.ref}"
         )
     fitting = [entry for entry in calls if entry.place is not None and thread in (None, entry.place.thread)]
     if not fitting:
         raise UsageError(
-            f"Session {session} has no thread {thread} up to that step; "
-            f"its threads are 1 to {outline.threads}.",
+            f"Session {session} has no thread {thread} up to that step; its threads are 1 to {outline.threads}.",
             hint=f"rewind inspect {recording.session.ref}",
         )
     return fitting[-1]

@@ -43,19 +43,14 @@ class Removed:
 
 
 def without(
-    recording: Recording,
-    blob: Blob,
-    removal: Removal,
-    on_step: Callable[[int, int], None] = lambda _done, _total: None,
+    recording: Recording, blob: Blob, removal: Removal, on_step: Callable[[int, int], None] = lambda _done, _total: None
 ) -> tuple[Recording, Blob, Removed]:
     """The recording without what ``removal`` finds, how its bytes are read, and what that was."""
     return _Rewriting(recording, blob, removal, on_step).done()
 
 
 class _Rewriting:
-    def __init__(
-        self, recording: Recording, blob: Blob, removal: Removal, on_step: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, recording: Recording, blob: Blob, removal: Removal, on_step: Callable[[int, int], None]) -> None:
         self._recording = recording
         self._ignore = recording.session.start.ignore
         self._rules_changed = False
@@ -231,12 +226,7 @@ class _Rewriting:
                 request, match_key=call.key, asked_key=None, sketch=None if sketch is None else str(sketch)
             )
         old = before.response
-        if (
-            response is not None
-            and response.head is not None
-            and old is not None
-            and response.body != old.body
-        ):
+        if response is not None and response.head is not None and old is not None and response.body != old.body:
             whole = HttpResponse(
                 head=response.head, body=self._blob(response.body), chunks=(), trailers=response.trailers
             )
@@ -255,6 +245,4 @@ def _counted(headers: Headers, before: bytes, after: bytes) -> Headers:
     """The headers with the new length, where they told the old one."""
     if len(before) == len(after) or header(headers, "content-length") != str(len(before)):
         return headers
-    return tuple(
-        (name, str(len(after)) if name.lower() == "content-length" else value) for name, value in headers
-    )
+    return tuple((name, str(len(after)) if name.lower() == "content-length" else value) for name, value in headers)

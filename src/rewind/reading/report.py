@@ -12,18 +12,7 @@ from dataclasses import dataclass
 
 from rewind.conversation.context import ContextChange, Fate, compare_contexts, context_of
 from rewind.conversation.outline import Outline, OutlineStep
-from rewind.model.message import (
-    Answered,
-    Media,
-    Other,
-    Part,
-    Refusal,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    Vectors,
-)
+from rewind.model.message import Answered, Media, Other, Part, Refusal, Text, Thinking, ToolResult, ToolUse, Vectors
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Recording, Session
 from rewind.model.step import Ending, StepKind
@@ -93,19 +82,12 @@ def _lines(report: RunReport) -> Iterator[str]:
 
 
 def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
-    session, start, end = (
-        report.recording.session,
-        report.recording.session.start,
-        report.recording.session.end,
-    )
+    session, start, end = (report.recording.session, report.recording.session.start, report.recording.session.end)
     took = f", {end.ended - start.started:,.1f} s" if end is not None else ""
     yield "when", moment(start.started) + took
     yield "ended", _ended(session)
     yield "command", _code(shlex.join(start.command)) if start.command else UNKNOWN
-    yield (
-        "models",
-        ", ".join(f"{_code(model)} × {count}" for model, count in _models(report.outline)) or UNKNOWN,
-    )
+    yield ("models", ", ".join(f"{_code(model)} × {count}" for model, count in _models(report.outline)) or UNKNOWN)
     calls = [step for step in report.outline.steps if step.kind is StepKind.LLM_CALL]
     left = f" (of {len(report.recording.steps) + report.left_out})" if report.left_out else ""
     yield "steps", f"{len(report.recording.steps)}{left}, {len(calls)} of them LLM calls"
@@ -115,10 +97,7 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
     found = report.recording.surroundings
     if found is not None and found.commit:
         branch = f" on {_code(found.branch)}" if found.branch else ""
-        yield (
-            "git",
-            f"{_code(found.commit[:12])}{branch}{', with uncommitted changes' if found.dirty else ''}",
-        )
+        yield ("git", f"{_code(found.commit[:12])}{branch}{', with uncommitted changes' if found.dirty else ''}")
     if start.forked_from is not None:
         origin = start.forked_from
         yield "forked from", f"{origin.session}:{origin.step} {' '.join(map(_code, origin.edits))}".rstrip()
@@ -135,11 +114,7 @@ def _ended(session: Session) -> str:
         case Outcome.FAILED:
             return f"**failed** (exit code {end.exit_code})" if end is not None else "**failed**"
         case Outcome.BROKEN:
-            return (
-                f"the recording is not complete: {_code(end.broken or '')}"
-                if end is not None
-                else "not complete"
-            )
+            return f"the recording is not complete: {_code(end.broken or '')}" if end is not None else "not complete"
         case outcome:
             return outcome.value
 
@@ -169,11 +144,7 @@ def _errors(report: RunReport) -> Iterator[str]:
     elif not troubles and not failed:
         yield "No step failed."
     for step, text in troubles:
-        again = (
-            ", tried again"
-            if any(other.retry_of == step.step.index for other in report.outline.steps)
-            else ""
-        )
+        again = ", tried again" if any(other.retry_of == step.step.index for other in report.outline.steps) else ""
         yield f"- [Step {step.step.index}](#step-{step.step.index}){again}: {text}"
     for call in failed:
         assert call.result is not None, "a call that failed has a result"

@@ -121,9 +121,7 @@ class RunSteps:
                 model=understood.asked.model,
             ),
             request=request,
-            response=None
-            if response is None or response.head is None
-            else _document(answered, response.head.headers),
+            response=None if response is None or response.head is None else _document(answered, response.head.headers),
             text="" if understood.answered is None else understood.answered.text,
             error=understood.reading.error,
             tokens=sum(counts) if counts else None,
@@ -160,9 +158,7 @@ def cost_of_steps(run: RecordedRun, steps: Iterable[Step], project: ProjectPrice
         return Spending()
     readings = _readings(run, calls)
     pairs = ((step, readings[step.index]) for step in calls)
-    return spending(
-        (step, reading, _cost_as_if_live(project.prices, step, reading)) for step, reading in pairs
-    )
+    return spending((step, reading, _cost_as_if_live(project.prices, step, reading)) for step, reading in pairs)
 
 
 def _readings(run: RecordedRun, calls: list[Step]) -> dict[int, Reading]:

@@ -58,9 +58,7 @@ def search(
     At most ``limit`` of them; 0 for all.
     """
     if not all(text.strip() for text in texts):
-        raise UsageError(
-            "There is nothing to search for: TEXT is empty.", hint='rewind search "refund policy"'
-        )
+        raise UsageError("There is nothing to search for: TEXT is empty.", hint='rewind search "refund policy"')
     query = SearchQuery(
         texts=tuple(texts),
         case=case,

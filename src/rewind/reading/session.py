@@ -32,6 +32,4 @@ def read_outline(reader: SessionReader, recording: Recording, on_progress: OnPro
             return b""
 
     total = len(recording.steps)
-    return outline_of(
-        recording, lambda step: step.bodies(blob), lambda done: on_progress("steps read", done, total)
-    )
+    return outline_of(recording, lambda step: step.bodies(blob), lambda done: on_progress("steps read", done, total))

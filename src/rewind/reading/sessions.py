@@ -154,9 +154,7 @@ def _from_catalog(
         folders=_folders_with(home, wanted.texts, on_progress) if wanted.texts else None,
         probes=probes,
     )
-    catalog = database.Catalog(
-        home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of)
-    )
+    catalog = database.Catalog(home, prices=prices, on_progress=lambda done, of: on_progress("sessions read", done, of))
     try:
         page = database.find_sessions(catalog, home, query, limit)
     except EnvironmentProblem:

@@ -38,9 +38,7 @@ def set_up(settings: Settings, *, with_ca: bool = False) -> Setup:
     """Prepare the store of these settings; calling it again does no harm."""
     prepare_home(settings.home)
     return Setup(
-        settings=settings,
-        clients=check_clients(os.environ),
-        certificate=_make_authority(settings) if with_ca else None,
+        settings=settings, clients=check_clients(os.environ), certificate=_make_authority(settings) if with_ca else None
     )
 
 
@@ -48,7 +46,5 @@ def _make_authority(settings: Settings) -> Path:
     # Lazily: certificates need a library that takes long to load, and only --ca makes one.
     from rewind.gateway.authority import create_persistent, persistent_certificate
 
-    create_persistent(
-        settings.home, HostRules((*LLM_HOSTS, *outside_hosts(), *settings.hosts), settings.all_hosts)
-    )
+    create_persistent(settings.home, HostRules((*LLM_HOSTS, *outside_hosts(), *settings.hosts), settings.all_hosts))
     return persistent_certificate(settings.home)

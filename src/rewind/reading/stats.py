@@ -44,9 +44,5 @@ def usage_stats(
         served_again=served_again(home),
     )
     return UsageStats(
-        home=home,
-        report=figures,
-        price_source=prices.source,
-        price_date=prices.date,
-        price_warning=prices.warning,
+        home=home, report=figures, price_source=prices.source, price_date=prices.date, price_warning=prices.warning
     )

@@ -61,9 +61,7 @@ def replay_trace(
     Raises SessionNotFound, UsageError or BadCassette.
     """
     if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 0):
-        raise UsageError(
-            f"{n!r} is not a number of entries.", hint="n counts the lines of the trace, from 1."
-        )
+        raise UsageError(f"{n!r} is not a number of entries.", hint="n counts the lines of the trace, from 1.")
     lines = read_run(open_trace(path), run, limits)
     rows = lines.rows[:n]
     story = reconstruct((row for row in rows if row is not None), limits)
@@ -72,9 +70,7 @@ def replay_trace(
     if n is not None and n > len(lines.rows):
         remarks.append(f"the trace has only {len(lines.rows)} entries")
     if lines.other_runs:
-        remarks.append(
-            f"the trace has {len(lines.other_runs) + 1} runs; this is {lines.run or 'the last one'}"
-        )
+        remarks.append(f"the trace has {len(lines.other_runs) + 1} runs; this is {lines.run or 'the last one'}")
     if story.conversations > 1:
         remarks.append(f"{story.conversations} conversations; this is the one that was spoken in last")
     turns = conversation.turns

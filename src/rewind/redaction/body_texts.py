@@ -28,9 +28,7 @@ Bytes = tuple[int, int]
 
 _CONTENT = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 # One match takes a member's name with its string, another string, or a number; the last branch eats what does not pair.
-_TOKEN = re.compile(
-    rb'"(%b)"(?:\s*+:(?:\s*+"(%b)")?+)?+|(-?[0-9][0-9.eE+-]*+)|".*+' % (_CONTENT, _CONTENT), re.DOTALL
-)
+_TOKEN = re.compile(rb'"(%b)"(?:\s*+:(?:\s*+"(%b)")?+)?+|(-?[0-9][0-9.eE+-]*+)|".*+' % (_CONTENT, _CONTENT), re.DOTALL)
 _STEP = re.compile(rb'"(%b)"(\s*+:)?+|([{\[])|([}\]])|(,)|".*+' % _CONTENT, re.DOTALL)
 _LINE = re.compile(rb"[^\r\n]++")
 _DEEPEST = 400
@@ -57,9 +55,7 @@ class TextPiece:
             inside = len(self.text[start:end].encode("utf-8", "surrogateescape"))
             return self.offset + before, self.offset + before + inside
         spans = _spans(self.raw)
-        if len(spans) != len(
-            self.text
-        ):  # neither JSON nor UTF-8 as it should be: all of it, rather than too little
+        if len(spans) != len(self.text):  # neither JSON nor UTF-8 as it should be: all of it, rather than too little
             return self.offset, self.offset + len(self.raw)
         return self.offset + spans[start][0], self.offset + spans[end - 1][1]
 
@@ -192,9 +188,7 @@ def _events(plain: bytes) -> Iterator[TextInBody]:
     for match in _LINE.finditer(plain):
         inside = match.start() + 5
         if not {inside, inside + 1} & known:
-            yield TextInBody(
-                _text(match[0]), (TextPiece(match.start(), match[0], _text(match[0]), escaped=False),)
-            )
+            yield TextInBody(_text(match[0]), (TextPiece(match.start(), match[0], _text(match[0]), escaped=False),))
 
 
 def _lines(plain: bytes) -> Iterator[TextInBody]:
@@ -213,10 +207,7 @@ def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[TextIn
         else:
             found, strings, start = reader.strings(document)
             places = [alternatives[0] for alternatives in found]
-            pieces = [
-                TextPiece(offset + start(number), raw, _resolved(raw))
-                for number, raw in enumerate(strings, 1)
-            ]
+            pieces = [TextPiece(offset + start(number), raw, _resolved(raw)) for number, raw in enumerate(strings, 1)]
             values = {piece.offset for piece in pieces}
             for written in _document(plain, offset, offset + len(document)):
                 if written.number or written.offset not in values:
@@ -230,9 +221,7 @@ def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[TextIn
     for place, pieces in chain(done, texts.items()):
         name = b".".join(part.strip(b".") for part in place[1:3] if part).decode("utf-8", "replace")
         member = name if len(pieces) > 1 else name.rpartition(".")[2]
-        yield TextInBody(
-            "".join(piece.text for piece in pieces), tuple(pieces), member, joined=len(pieces) > 1
-        )
+        yield TextInBody("".join(piece.text for piece in pieces), tuple(pieces), member, joined=len(pieces) > 1)
 
 
 def _text(data: bytes) -> str:

@@ -30,8 +30,7 @@ _NUMBER = rb"-?[0-9][0-9.eE+-]*+"
 # One match takes a name with its string, a name with the bracket it opens, or one of these alone. The last branch eats
 # the rest of a line whose quotes do not pair, or the search would begin again at each quote.
 _TOKEN = re.compile(
-    rb'"%b"(?:(\s*+:\s*+)(?:"%b"|([{\[])|(%b))?+)?+|([{\[])|([}\]]++)|".*+' % (_CONTENT, _CONTENT, _NUMBER),
-    re.DOTALL,
+    rb'"%b"(?:(\s*+:\s*+)(?:"%b"|([{\[])|(%b))?+)?+|([{\[])|([}\]]++)|".*+' % (_CONTENT, _CONTENT, _NUMBER), re.DOTALL
 )
 _GAP = re.compile(rb"\0([SN])")
 

@@ -76,9 +76,7 @@ ACCOUNT_HEADERS = _names(
 KEPT_RESPONSE_HEADERS = frozenset({"mcp-session-id"})
 """The client must send it back, so a replay has to hand it out; the server forgets it with the session."""
 
-_CREDENTIAL_WORDS = (
-    r"authorization|auth|apikey|api[-_]?key|key|token|secret|passwd|password|credentials?|signature"
-)
+_CREDENTIAL_WORDS = r"authorization|auth|apikey|api[-_]?key|key|token|secret|passwd|password|credentials?|signature"
 _CREDENTIAL_HEADER = re.compile(rf"(?:^|[-_])(?:{_CREDENTIAL_WORDS}|cookies?)$", re.IGNORECASE)
 
 KEY_PARAMETERS = _names(
@@ -93,9 +91,7 @@ KEY_PARAMETERS = _names(
 LOOSE_PARAMETERS = frozenset({"auth", "jwt", "key", "sig", "signature", "token"})
 """Replaced if the value is random or a dummy: ``?key=title`` asks something else than ``?key=author``."""
 
-PASSING_PARAMETERS = frozenset(
-    {"sig", "signature", "x-amz-signature", "x-goog-signature", "x-amz-credential"}
-)
+PASSING_PARAMETERS = frozenset({"sig", "signature", "x-amz-signature", "x-goog-signature", "x-amz-credential"})
 """Good for one URL; there may be a new one in every request."""
 
 _VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -128,9 +124,7 @@ def is_kept_response_header(name: str) -> bool:
     """Whether a response header (in lower case) may be stored: all but cookies, keys and account ids."""
     if name in KEPT_RESPONSE_HEADERS:
         return True
-    return not (
-        name in COOKIE_HEADERS or name in ACCOUNT_HEADERS or name in KEY_HEADERS or "organization" in name
-    )
+    return not (name in COOKIE_HEADERS or name in ACCOUNT_HEADERS or name in KEY_HEADERS or "organization" in name)
 
 
 def variable_kind(name: str) -> str | None:

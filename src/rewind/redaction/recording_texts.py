@@ -33,13 +33,7 @@ IDS = frozenset(
 """Ids and digests: they are not texts, and are computed again where what they stand for is changed."""
 
 HANDLED_APART = frozenset(
-    {
-        (SessionStart, "command"),
-        (RequestHead, "host"),
-        (RequestHead, "target"),
-        (Session, "folder"),
-        (Session, "file"),
-    }
+    {(SessionStart, "command"), (RequestHead, "host"), (RequestHead, "target"), (Session, "folder"), (Session, "file")}
 )
 """A command line and a URL are read as a whole; where the session lies on this machine is not taken along."""
 
@@ -133,10 +127,7 @@ def _any(value: Any, change: TextChange, place: TextPlace) -> Any:
 
 def _headers(headers: tuple[tuple[str, str], ...], change: TextChange) -> tuple[tuple[str, str], ...]:
     changed_value = tuple(
-        (
-            change(name, TextPlace(name, "header's name")),
-            change(value, TextPlace(name, name, is_header=True)),
-        )
+        (change(name, TextPlace(name, "header's name")), change(value, TextPlace(name, name, is_header=True)))
         for name, value in headers
     )
     return _same_or(headers, changed_value)

@@ -123,9 +123,7 @@ class Redactor:
 
     def _parameter(self, found: re.Match[str]) -> str:
         name, value = unquote_plus(found[2]).lower(), unquote(found[3])
-        if name not in KEY_PARAMETERS and not (
-            name in LOOSE_PARAMETERS and (looks_random(value) or is_dummy(value))
-        ):
+        if name not in KEY_PARAMETERS and not (name in LOOSE_PARAMETERS and (looks_random(value) or is_dummy(value))):
             return found[0]
         self._removed(1)
         return f"{found[1]}{found[2]}={placeholder(len(found[3]))}"
@@ -138,8 +136,7 @@ _PLAIN = re.compile(r"[-+0-9.,]+|true|false|yes|no|none|null|on|off|auto", re.IG
 _ASSIGNED = re.compile(r"(-{0,2}[A-Za-z_][A-Za-z0-9_.-]*)=(.+)", re.DOTALL)
 _OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z0-9_.-]*")
 _HEADER = re.compile(
-    r"((?:-H|--[a-z-]+=)?([a-z][a-z0-9_-]*):\s*(?:(?:bearer|basic|token)\s+)?)(\S.*)",
-    re.DOTALL | re.IGNORECASE,
+    r"((?:-H|--[a-z-]+=)?([a-z][a-z0-9_-]*):\s*(?:(?:bearer|basic|token)\s+)?)(\S.*)", re.DOTALL | re.IGNORECASE
 )
 _BEARER = re.compile(r"(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
 _INNER = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(?:'([^']+)'|\"([^\"]+)\"|([^\s'\";&|()]+))")

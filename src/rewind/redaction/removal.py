@@ -268,9 +268,7 @@ class Removal:
     def address(self, head: RequestHead) -> RequestHead:
         """A request's head with nothing left in its URL; scheme and port are not texts."""
         head = _addressed(self._matcher, head)
-        return replace(
-            head, host=self._redactor.text(head.host).lower(), target=self._redactor.text(head.target)
-        )
+        return replace(head, host=self._redactor.text(head.host).lower(), target=self._redactor.text(head.target))
 
     def location(self, text: str) -> str:
         """A URL, a host or a pattern of hosts, as somebody wrote it; the host is one whatever its case."""

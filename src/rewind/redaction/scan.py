@@ -82,9 +82,7 @@ KINDS = (
     _kind("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
     _kind("Slack token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe-", r"xox[abprse]-[A-Za-z0-9-]{10,}"),
     _kind("Slack token", "xapp-", r"xapp-\d-[A-Za-z0-9-]{10,}"),
-    _kind(
-        "Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"
-    ),
+    _kind("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
     _kind("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     _kind("Stripe webhook secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
     _kind(
@@ -107,9 +105,7 @@ KINDS = (
     _kind("Twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
     _kind("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
     _kind("Telegram bot token", ":AA", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", fixed=False),
-    _kind(
-        "Discord bot token", ".", r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,38}(?![\w-])", fixed=False
-    ),
+    _kind("Discord bot token", ".", r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,38}(?![\w-])", fixed=False),
     _kind("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
     _kind("xAI key", "xai-", r"xai-[A-Za-z0-9]{40,}"),
     _kind("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{32,}"),
@@ -222,11 +218,7 @@ def _assigned(kind: str, expression: re.Pattern[str], text: str) -> Iterator[Sec
 
 def _is_secret_field(name: str, value: str) -> bool:
     """A JSON member such as ``"password": "…"``; a text of several words is not a secret."""
-    if (
-        option_kind(name[-_LONGEST_NAME:]) != "plain"
-        or not 8 <= len(value) <= 400
-        or any(map(str.isspace, value))
-    ):
+    if option_kind(name[-_LONGEST_NAME:]) != "plain" or not 8 <= len(value) <= 400 or any(map(str.isspace, value)):
         return False
     return not _OTHER_NAMES.search(name[-_LONGEST_NAME:]) and _is_secret(value)
 
@@ -284,14 +276,7 @@ class Scan:
         return f"<Scan: {len(self._found)} findings>"
 
     def text(
-        self,
-        text: str,
-        where: str,
-        *,
-        step: int | None = None,
-        name: str = "",
-        path: str = "",
-        only_new: bool = False,
+        self, text: str, where: str, *, step: int | None = None, name: str = "", path: str = "", only_new: bool = False
     ) -> None:
         """A text that stands for itself."""
         for match in self._matches(text, name):

@@ -144,12 +144,7 @@ def _before_escapes(data: bytes, start: int) -> int:
     In JSON inside JSON they belong to it, and a placeholder after a lone backslash would be no JSON.
     """
     first = start
-    while (
-        data.startswith(b"\\", start)
-        and first > 0
-        and start - first < _MOST_ESCAPES
-        and data[first - 1] == 0x5C
-    ):
+    while data.startswith(b"\\", start) and first > 0 and start - first < _MOST_ESCAPES and data[first - 1] == 0x5C:
         first -= 1
     return first
 

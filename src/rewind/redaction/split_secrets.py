@@ -182,9 +182,7 @@ class JoinedLines:
         for start, end in hits:
             self._replace(pieces, start, end)
         if settled < len(text):
-            rest = tuple(
-                (begin - settled, piece) for begin, piece in pieces if begin + len(piece.text) > settled
-            )
+            rest = tuple((begin - settled, piece) for begin, piece in pieces if begin + len(piece.text) > settled)
             if len(self._tracks) >= _MOST_TRACKS:
                 del self._tracks[next(iter(self._tracks))]
             self._tracks[place] = _Track(text[settled:], rest)

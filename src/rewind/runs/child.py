@@ -49,8 +49,7 @@ def check_command(command: Sequence[str], environ: Mapping[str, str], cwd: str |
     program = os.path.join(cwd or "", command[0]) if named_by_path else command[0]  # noqa: PTH118
     if shutil.which(program, path=environ.get("PATH")) is None:
         raise CommandNotFound(
-            f"The command {command[0]!r} was not found or cannot be executed.",
-            hint="Check its spelling and the PATH.",
+            f"The command {command[0]!r} was not found or cannot be executed.", hint="Check its spelling and the PATH."
         )
 
 

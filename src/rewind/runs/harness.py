@@ -56,11 +56,7 @@ def session_start(
 
 def base_urls(environ: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     """The variables that name a model's address, as they may be kept."""
-    return {
-        name: redactor.text(value)
-        for name, value in environ.items()
-        if endpoints_from_environment({name: value})
-    }
+    return {name: redactor.text(value) for name, value in environ.items() if endpoints_from_environment({name: value})}
 
 
 class Outputs:
@@ -69,9 +65,7 @@ class Outputs:
     Called from the threads that pump them.
     """
 
-    def __init__(
-        self, writer_thread: WriterThread, redactor: Redactor, printed: tuple[Stream, ...] = PRINTED
-    ) -> None:
+    def __init__(self, writer_thread: WriterThread, redactor: Redactor, printed: tuple[Stream, ...] = PRINTED) -> None:
         """``printed`` streams are there, even if nothing is printed."""
         self._writer_thread = writer_thread
         self._redactor = redactor

@@ -162,30 +162,19 @@ class RecordedExchange(PassThrough):
 
     def about_to_show(self) -> None:
         if self._answer is not None and self._step_writer is not None:
-            self._answer.secure(
-                self._step_writer.writer_thread, self._step_writer.index, self._since_request()
-            )
+            self._answer.secure(self._step_writer.writer_thread, self._step_writer.index, self._since_request())
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None:
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         at = self._since_request()
         if not self._arrived:
             note = "the exchange ended before the request was complete; its body is not kept"
-            self._write(
-                lambda step_writer: step_writer.request(self._understood(self._whole(b"")), None, note)
-            )
+            self._write(lambda step_writer: step_writer.request(self._understood(self._whole(b"")), None, note))
         if ending is Ending.NO_ANSWER:
-            self._junction.remark(
-                self._head.host, f"did not answer: {self._junction.redactor.text(reason or '')}"
-            )
+            self._junction.remark(self._head.host, f"did not answer: {self._junction.redactor.text(reason or '')}")
         if self._step_writer is not None:
             redactor, answer = self._junction.redactor, self._answer
             response = StepResponse(
-                ending=ending,
-                head=None,
-                ms=at / 1000,
-                reason=None if reason is None else redactor.text(reason),
+                ending=ending, head=None, ms=at / 1000, reason=None if reason is None else redactor.text(reason)
             )
             if answer is not None:
                 response = answer.finish(at, response, redactor.response_headers(trailers))
@@ -223,11 +212,7 @@ class RecordedExchange(PassThrough):
             case Serve(step=step, seen=seen):
                 if seen is not None:
                     seen(request)
-                if (
-                    self._step_writer is not None
-                    and step.request.asked_key
-                    and call.key != step.request.match_key
-                ):
+                if self._step_writer is not None and step.request.asked_key and call.key != step.request.match_key:
                     # The answer is to what had gone out, so that is what is kept beside it.
                     assert self._junction.recall is not None, "a tape knows its calls"
                     return decision, self._junction.recall(step)

@@ -29,9 +29,7 @@ class PassThrough:
 
     def about_to_show(self) -> None: ...
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None: ...
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None: ...
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
         return recorded == sent
@@ -98,9 +96,7 @@ class FaultGuard:
     def about_to_show(self) -> None:
         self._attempt(self._exchange.about_to_show)
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None:
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         if self._failed:
             return
         try:

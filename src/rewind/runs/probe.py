@@ -179,8 +179,7 @@ class _Prover:
             )
         if not self._finding.answers_part:
             raise NothingToProve(
-                "Both runs do the same, so there is no outcome to turn.",
-                hint="rewind diff shows all that differs",
+                "Both runs do the same, so there is no outcome to turn.", hint="rewind diff shows all that differs"
             )
         found = remedies(self._finding)
         try:
@@ -214,9 +213,7 @@ class _Prover:
         try:
             return self._try(remedy.what, remedy.edits, kind=remedy.kind)
         except CannotEdit as refusal:
-            trial = Trial(
-                what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip(".")
-            )
+            trial = Trial(what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip("."))
             self._options.on_trial(trial)
             return trial
 

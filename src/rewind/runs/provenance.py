@@ -139,9 +139,7 @@ class Provenance:
         top, commit, reference, _ = self._ask(*_WHERE).rsplit(b"\n", 3)
         _, is_branch, branch = reference.decode(errors="replace").partition("refs/heads/")
         self._known = replace(
-            self._known,
-            commit=commit.decode("ascii"),
-            branch=self._redactor.text(branch) if is_branch else None,
+            self._known, commit=commit.decode("ascii"), branch=self._redactor.text(branch) if is_branch else None
         )
         changed = sorted(_changed_paths(self._ask(*_CHANGED)))
         self._known = replace(self._known, dirty=bool(changed))

@@ -102,9 +102,7 @@ class ReplayResult:
         """What the recorded answers cost when they were recorded."""
         calls = (step for step in self.served if step.request.kind is StepKind.LLM_CALL)
         return spending(
-            (step, step.response.reading, cost_of(pricing, step))
-            for step in calls
-            if step.response is not None
+            (step, step.response.reading, cost_of(pricing, step)) for step in calls if step.response is not None
         )
 
 
@@ -137,9 +135,7 @@ class _ReplayRun:
         self._tape = steps.tape()
         self._course = Unattended()
         if options.stepping is not None:
-            self._course = SteppedReplay(
-                options.stepping, self._tape, clock=options.clock, pace=options.latency
-            )
+            self._course = SteppedReplay(options.stepping, self._tape, clock=options.clock, pace=options.latency)
         self._printed: list[bytes] = []
 
     def through(self, agent: AgentCommand) -> ReplayResult:
@@ -211,21 +207,13 @@ class _ReplayRun:
             ignore=options.ignore,
         )
 
-    def _result(
-        self, recording: SessionRecording | None, tally: Tally, code: int, bypasses: int
-    ) -> ReplayResult:
+    def _result(self, recording: SessionRecording | None, tally: Tally, code: int, bypasses: int) -> ReplayResult:
         options, course, session = self._options, self._course, self._options.session
         note_replay(
-            options.home,
-            ts=options.clock.now(),
-            session=session.start.id,
-            steps=(step.index for step in tally.served),
+            options.home, ts=options.clock.now(), session=session.start.id, steps=(step.index for step in tally.served)
         )
         output, difference = _compare(
-            self._steps.output("stdout"),
-            b"".join(self._printed),
-            self._redactor,
-            whole=course.stopped is None,
+            self._steps.output("stdout"), b"".join(self._printed), self._redactor, whole=course.stopped is None
         )
         connects = self._dialer.connects if self._dialer is not None else 0
         return ReplayResult(
@@ -267,9 +255,7 @@ def _remembered(session: Session, *, live: bool) -> dict[str, str]:
     return {**dummies, **remembered_endpoints(session, live=live)}
 
 
-def _compare(
-    recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool
-) -> tuple[Sameness, str]:
+def _compare(recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool) -> tuple[Sameness, str]:
     """What the agent printed against what it printed then; both as they would be stored."""
     if recorded is None:
         return "not compared", ""
@@ -280,7 +266,5 @@ def _compare(
         return "beginning", ""
     now = after.decode("utf-8", "replace").splitlines()
     then = before.decode("utf-8", "replace").splitlines()
-    lines = difflib.unified_diff(
-        then if whole else then[: len(now)], now, "recorded", "replayed", lineterm="", n=1
-    )
+    lines = difflib.unified_diff(then if whole else then[: len(now)], now, "recorded", "replayed", lineterm="", n=1)
     return "different", "\n".join(line for line, _ in zip(lines, range(DIFF_LINES), strict=False))

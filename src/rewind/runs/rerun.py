@@ -38,9 +38,7 @@ def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: 
         return session.start.command
     recorded = shlex.join(session.start.command)
     if not recorded:
-        raise UsageError(
-            f"{session.ref} does not say which command to run.", hint=f"rewind {invocation} -- COMMAND"
-        )
+        raise UsageError(f"{session.ref} does not say which command to run.", hint=f"rewind {invocation} -- COMMAND")
     shown = recorded if len(recorded) <= _SHOWN else f"{recorded[:_SHOWN]}…"
     raise UsageError(
         f"{session.ref} came in a file, so its command is shown, not run: {shown}",
@@ -77,11 +75,7 @@ def remembered_endpoints(session: Session, *, live: bool) -> dict[str, str]:
         return dict(session.start.base_urls)
     if live:
         return {}
-    return {
-        name: value
-        for name, value in session.start.base_urls.items()
-        if endpoints_from_environment({name: value})
-    }
+    return {name: value for name, value in session.start.base_urls.items() if endpoints_from_environment({name: value})}
 
 
 def remembered_key_variables(session: Session) -> tuple[str, ...]:

@@ -105,11 +105,7 @@ class AnswerRecorder:
             self._part.append(at, b"".join(self._waiting))
         first = self._chunks.first_at
         return replace(
-            response,
-            head=self.head,
-            chunks=chunks,
-            trailers=trailers,
-            first_ms=None if first is None else first / 1000,
+            response, head=self.head, chunks=chunks, trailers=trailers, first_ms=None if first is None else first / 1000
         )
 
     def _keep(self, data: bytes) -> None:

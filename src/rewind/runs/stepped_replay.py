@@ -148,9 +148,7 @@ class SteppedReplay(Unattended):
                 self._stop_rule = StepByStep(first)
             case Until(step=last):
                 self._stop_rule = UpTo(tape, last)
-        self.held_requests: HeldRequests = HeldRequests(
-            self._stop_rule, put_back=tape.put_back, clock=clock, pace=pace
-        )
+        self.held_requests: HeldRequests = HeldRequests(self._stop_rule, put_back=tape.put_back, clock=clock, pace=pace)
 
     @property
     def unasked(self) -> int | None:
@@ -200,12 +198,7 @@ class SteppedReplay(Unattended):
     def _ask(self, ask: Callable[[Stop], StepCommand], held: Held, child: Agent) -> Stopped | None:
         assert isinstance(held.decision, Serve), "only steps are stopped before"
         step = held.decision.step
-        stop = Stop(
-            step=step,
-            call=held.call,
-            drifted=held.decision.drifted,
-            agent_ended=lambda: child.ended_within(0),
-        )
+        stop = Stop(step=step, call=held.call, drifted=held.decision.drifted, agent_ended=lambda: child.ended_within(0))
         try:
             with _interruptible():
                 move = ask(stop)

@@ -7,11 +7,7 @@ from rewind.settings import Settings, without_password
 
 
 def upstream_of(
-    settings: Settings,
-    *,
-    connect_to: tuple[str, ...],
-    insecure: bool,
-    announce: Callable[[str], None] | None = None,
+    settings: Settings, *, connect_to: tuple[str, ...], insecure: bool, announce: Callable[[str], None] | None = None
 ) -> UpstreamOptions:
     """The settings' proxy and certificates, with what was asked for this run alone.
 

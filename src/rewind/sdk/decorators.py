@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     AsyncDriver = tuple[
-        AsyncGenerator[Any, Any],
-        Callable[..., Awaitable[Any]],
-        Callable[[BaseException | None], Awaitable[None]],
+        AsyncGenerator[Any, Any], Callable[..., Awaitable[Any]], Callable[[BaseException | None], Awaitable[None]]
     ]
     """The body of an async generator, what runs each step of it, and what is called when it is over."""
 
@@ -198,9 +196,7 @@ def driven(body: Generator[Any, Any, Any], resume: Callable[..., Any]) -> Genera
             move, given = body.throw, error
 
 
-def async_generator_wrapper(
-    function: Callable[..., Any], begin: Callable[[Any, Any], Awaitable[AsyncDriver]]
-) -> Any:
+def async_generator_wrapper(function: Callable[..., Any], begin: Callable[[Any, Any], Awaitable[AsyncDriver]]) -> Any:
     """The same for async generators, which have no ``yield from``: so it is the decorated function itself."""
 
     @functools.wraps(function)

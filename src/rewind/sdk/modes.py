@@ -38,8 +38,7 @@ def mode_from(given: str | None, environ: Mapping[str, str] | None = None) -> Mo
 
     near = get_close_matches(str(mode), MODES, n=1)
     raise usage_error(
-        f"{where} is {mode!r}, and must be one of: {', '.join(MODES)}.",
-        hint=f"{where}={near[0]!r}" if near else None,
+        f"{where} is {mode!r}, and must be one of: {', '.join(MODES)}.", hint=f"{where}={near[0]!r}" if near else None
     )
 
 

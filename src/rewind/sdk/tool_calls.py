@@ -18,14 +18,7 @@ from rewind.inprocess.tool_calls import PlayedTool
 from rewind.sdk.decorators import driven, undriven
 from rewind.sdk.values.failures import restored_failure, serialised_failure
 from rewind.sdk.values.objects import KnownClasses, returned_classes
-from rewind.sdk.values.serialise import (
-    SerialisedValue,
-    ValueLost,
-    as_json,
-    restore,
-    serialise,
-    serialise_checked,
-)
+from rewind.sdk.values.serialise import SerialisedValue, ValueLost, as_json, restore, serialise, serialise_checked
 
 if TYPE_CHECKING:
     from rewind.inprocess.run import InProcessRun
@@ -147,8 +140,7 @@ class ToolFunction:
             return ReplayedCall(self._name, classes, call)
         for kind in request.vague:
             self._remark(
-                run,
-                f"arguments of the class {kind} cannot be told apart: give it a __repr__, or ignore the argument",
+                run, f"arguments of the class {kind} cannot be told apart: give it a __repr__, or ignore the argument"
             )
         return RecordedToolCall(classes, call, partial(self._remark, run))
 
@@ -322,11 +314,7 @@ class RecordedToolCall:
         return written
 
     def _items_as(self, key: str, **more: Any) -> dict[str, Any]:
-        types = {
-            f"/{number}{at}": form
-            for number, item in enumerate(self._items)
-            for at, form in item.types.items()
-        }
+        types = {f"/{number}{at}": form for number, item in enumerate(self._items) for at, form in item.types.items()}
         return {key: [item.plain for item in self._items], **more, **({"types": types} if types else {})}
 
 

@@ -39,11 +39,7 @@ class DerivedDatabase:
         self._tables = tables
 
     def ask(
-        self,
-        fill: Callable[[Any], _Filled],
-        question: Callable[[Any, _Filled, bool], _Result],
-        *,
-        nothing: _Result,
+        self, fill: Callable[[Any], _Filled], question: Callable[[Any, _Filled, bool], _Result], *, nothing: _Result
     ) -> _Result:
         """Fill the database and ask it, in one go; ``nothing`` where there is no store.
 
@@ -88,9 +84,7 @@ class DerivedDatabase:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise EnvironmentProblem(
-                f"Cannot write {self._path.name} in {self._home}: {reason(error)}."
-            ) from error
+            raise EnvironmentProblem(f"Cannot write {self._path.name} in {self._home}: {reason(error)}.") from error
         finally:
             os.umask(old)
 

@@ -139,15 +139,11 @@ def check_home(home: Path) -> bool:
     except FileNotFoundError:
         return False
     except NotADirectoryError as error:
-        raise EnvironmentProblem(
-            f"The store {home} cannot be a folder: a part of its path is a file."
-        ) from error
+        raise EnvironmentProblem(f"The store {home} cannot be a folder: a part of its path is a file.") from error
     except OSError as error:
         raise EnvironmentProblem(f"The store {home} cannot be opened: {reason(error)}.") from error
     if not stat.S_ISDIR(found.st_mode):
-        raise EnvironmentProblem(
-            f"The store {home} is a file, not a folder.", hint="Set REWIND_HOME to a folder."
-        )
+        raise EnvironmentProblem(f"The store {home} is a file, not a folder.", hint="Set REWIND_HOME to a folder.")
     number = _format_of(home)
     if number is not None and number > FORMAT:
         raise NewerStore(

@@ -54,11 +54,7 @@ class Library:
             runs = (session for session in self._newest(folders) if not session.is_probe)
             if session := next(islice(runs, back, None), None):
                 return session
-        elif (
-            session := self._by_id(ref, folders)
-            or self._by_name(ref, folders)
-            or self._by_prefix(ref, folders)
-        ):
+        elif session := self._by_id(ref, folders) or self._by_name(ref, folders) or self._by_prefix(ref, folders):
             return session
         raise self._not_found(ref, folders)
 
@@ -140,8 +136,7 @@ class Library:
         shown = ", ".join(self._describe(session) for session in candidates[:_SHOWN])
         more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
         raise AmbiguousSession(
-            f"{ref!r} names {len(folders)} sessions: {shown}{more}.",
-            hint="Give one more character of the id.",
+            f"{ref!r} names {len(folders)} sessions: {shown}{more}.", hint="Give one more character of the id."
         )
 
     def _describe(self, session: Session) -> str:

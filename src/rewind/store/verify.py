@@ -25,10 +25,7 @@ class Damage:
 def verify_session(folder: Path) -> tuple[Damage, ...]:
     """What is damaged in a session. The unfinished last write of a killed recorder is not damage."""
     journal, session = load_journal(folder)
-    damage = [
-        Damage(session=session.id, where=where, what=what)
-        for where, what in _problems(folder, journal, session)
-    ]
+    damage = [Damage(session=session.id, where=where, what=what) for where, what in _problems(folder, journal, session)]
     return tuple(damage)
 
 
@@ -85,13 +82,8 @@ def _unnamed(index: PackIndex, journal: Journal) -> Iterator[tuple[str, str]]:
     """Bytes are written before the line that names them, so a kill may leave one body unnamed, the last; not more."""
     owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
     named = {FrameRole.REQUEST: journal.requests.keys(), FrameRole.RESPONSE: journal.answers.keys()}
-    orphans = [
-        (role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]
-    ]
+    orphans = [(role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]]
     if orphans and journal.end is None and orphans[-1] == owners[-1]:
         orphans.pop()
     for role, step in orphans:
-        yield (
-            "journal",
-            f"the pack holds a {role.name.lower()} of step {step} that no line names: lines are gone",
-        )
+        yield ("journal", f"the pack holds a {role.name.lower()} of step {step} that no line names: lines are gone")

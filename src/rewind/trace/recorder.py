@@ -39,12 +39,7 @@ class Trace:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        run: str | None = None,
-        cap: int | None = 4096,
-        durable: bool = False,
+        self, path: str | os.PathLike[str], *, run: str | None = None, cap: int | None = 4096, durable: bool = False
     ) -> None:
         """``run`` is the run's id (default: eight fresh hexadecimal digits), ``cap`` how many bytes of a tool's output
         a line holds (the whole is kept beside the trace; ``None``: never cut), ``durable`` whether every step waits

@@ -11,16 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_PLAIN_NAMES = re.compile(
-    r"SECRET|PASSW|CREDENTIAL|(?:API|ACCESS)_?KEY|(?:ACCESS|AUTH)_?TOKEN", re.IGNORECASE
-)
+_PLAIN_NAMES = re.compile(r"SECRET|PASSW|CREDENTIAL|(?:API|ACCESS)_?KEY|(?:ACCESS|AUTH)_?TOKEN", re.IGNORECASE)
 """Names that leave no doubt. A value under any other name counts only if it looks random."""
 _NOT_A_VALUE = re.compile(r"_(?:FILE|PATH|DIR|NAME|TYPE|USER|USERNAME|HOST|HEADER|ENV)$", re.IGNORECASE)
 _SHORTEST = 8
 """Shorter values are too likely to be in a text by chance."""
-_HARMLESS = re.compile(
-    r"[-+0-9.,_:eE]+|[a-z]{1,15}|[A-Z]?[a-z]{1,14}|[A-Z]{1,15}|(?:~|\.{0,2})/[\w./-]*|(.)\1*"
-)
+_HARMLESS = re.compile(r"[-+0-9.,_:eE]+|[a-z]{1,15}|[A-Z]?[a-z]{1,14}|[A-Z]{1,15}|(?:~|\.{0,2})/[\w./-]*|(.)\1*")
 """Numbers, single words, paths, one repeated character: what people write where no secret is needed."""
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])(?!.*://)\S+")
 _UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"

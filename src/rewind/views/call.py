@@ -40,13 +40,7 @@ def part(item: Part) -> dict[str, Any]:
         case Refusal(text):
             return {"type": "refusal", "text": text}
         case ToolUse(id, name, arguments, hosted):
-            return {
-                "type": "tool_use",
-                "id": id,
-                "name": name,
-                "arguments": plain_json(arguments),
-                "hosted": hosted,
-            }
+            return {"type": "tool_use", "id": id, "name": name, "arguments": plain_json(arguments), "hosted": hosted}
         case ToolResult():
             fields = members(item, "id", "name", "failed", "hosted")
             return {"type": "tool_result", **fields, "parts": parts(item.parts)}

@@ -99,8 +99,7 @@ def _diff_row(comparison: Comparison, row: Row, change: RowChange | None) -> dic
     if change is not None:
         view["differences"] = [_difference(difference) for difference in change.differences]
         view["repeated"] = [
-            {"aspect": slug(aspect), "as_at": _steps(earlier, "a", "b")}
-            for aspect, earlier in change.repeated.items()
+            {"aspect": slug(aspect), "as_at": _steps(earlier, "a", "b")} for aspect, earlier in change.repeated.items()
         ]
     return view
 
@@ -154,8 +153,7 @@ def bisection(found: PairBisection) -> dict[str, Any]:
         "at": None if finding.at is None else _parting(finding, finding.at),
         "causes": [_cause(finding, cause, found.since.get(at)) for at, cause in enumerate(finding.causes)],
         "ruled_out": [
-            {"kind": slug(fact.kind), "fact": fact.fact, "text": ruled_out_text(fact)}
-            for fact in finding.ruled_out
+            {"kind": slug(fact.kind), "fact": fact.fact, "text": ruled_out_text(fact)} for fact in finding.ruled_out
         ],
         "matched": finding.matched,
         "total": finding.total,
@@ -264,8 +262,7 @@ def _code(code: CodeComparison) -> dict[str, Any]:
         "same": code.same,
         "versions": {"good": dict(code.good_versions), "bad": dict(code.bad_versions)},
         "changed_versions": [
-            {"name": change.name, "good": change.before, "bad": change.after}
-            for change in code.changed_versions
+            {"name": change.name, "good": change.before, "bad": change.after} for change in code.changed_versions
         ],
         "changed_locks": list(code.changed_locks),
     }

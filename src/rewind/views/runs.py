@@ -34,9 +34,7 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "remarks": list(result.remarks),
         "saved_usd": saved.usd,
         "unpriced": saved.unpriced,
-        "stopped": None
-        if where is None
-        else {"step": where.step, "when": "before" if where.before else "after"},
+        "stopped": None if where is None else {"step": where.step, "when": "before" if where.before else "after"},
         "unasked": result.unasked,
     }
 
@@ -65,8 +63,7 @@ def forecast(found: "ForkForecast") -> dict[str, Any]:
         "forked_from": lineage(plan.lineage),
         "reused": [step.index for step in plan.reused],
         "live": [
-            {"step": step.index, "kind": step.request.kind.value, "model": asked.get(step.index)}
-            for step in plan.live
+            {"step": step.index, "kind": step.request.kind.value, "model": asked.get(step.index)} for step in plan.live
         ],
         "not_carried_over": list(plan.dropped),
         "samples": found.samples,
@@ -88,9 +85,7 @@ def forks(samples: "ForkSamples") -> dict[str, Any]:
 
 def _run(result: "ForkResult") -> dict[str, Any]:
     reading = (
-        result.answer.response.reading
-        if result.answer is not None and result.answer.response is not None
-        else None
+        result.answer.response.reading if result.answer is not None and result.answer.response is not None else None
     )
     return {
         "session": result.session_id,

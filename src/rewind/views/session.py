@@ -18,16 +18,7 @@ if TYPE_CHECKING:
     from rewind.reading.sessions import ListedSession
 
 _TOTALS = (
-    *(
-        "steps",
-        "llm_calls",
-        "tokens_in",
-        "tokens_out",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "peak_context",
-    ),
+    *("steps", "llm_calls", "tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning", "peak_context"),
     *("threads", "cut", "errors", "retries", "replayed"),
 )
 
@@ -148,8 +139,7 @@ def step(session_id: str, value: Step, request_body: bytes, response_body: bytes
             "status": response.head.status,
             "reason": response.head.reason,
             "headers": [list(pair) for pair in response.head.headers],
-            "body": body(response_body or b"", response.head.headers, response.chunks)
-            | {"blob": response.body},
+            "body": body(response_body or b"", response.head.headers, response.chunks) | {"blob": response.body},
             "chunks": [{"at_ms": chunk.at / 1000, "size": chunk.size} for chunk in response.chunks],
             "trailers": [list(pair) for pair in response.trailers],
         }

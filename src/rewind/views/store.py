@@ -31,9 +31,7 @@ def stats(value: "UsageStats") -> dict[str, Any]:
         "other_steps": report.other_steps,
         "groups": [{report.by.value: group.key, **_in_usd(group.figures)} for group in report.groups],
         "total": _in_usd(report.total),
-        "days": [
-            {"day": day.day.isoformat(), "calls": day.calls, "cost_usd": day.cost} for day in report.days
-        ],
+        "days": [{"day": day.day.isoformat(), "calls": day.calls, "cost_usd": day.cost} for day in report.days],
         "saved_by_replay": _in_usd(report.saved),
     }
 

@@ -33,9 +33,7 @@ def cut_body(body: bytes) -> list[bytes]:
     cuts = _json_cuts(body) if _is_json(body) else None
     if cuts is None or len(cuts) > MOST:
         cuts = list(range(BLIND, len(body), BLIND))
-    return [
-        body[start:end] for start, end in pairwise((0, *_capped(cuts, len(body)), len(body))) if end > start
-    ]
+    return [body[start:end] for start, end in pairwise((0, *_capped(cuts, len(body)), len(body))) if end > start]
 
 
 def _is_json(body: bytes) -> bool:

@@ -14,9 +14,7 @@ from saying import say
 turns, chance = int(sys.argv[1]), random.Random(int(sys.argv[2]))
 words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 10))) for _ in range(3000)]
 proxy = urlsplit(os.environ["HTTPS_PROXY"])
-line = http.client.HTTPSConnection(
-    proxy.hostname, proxy.port, context=ssl.create_default_context(), timeout=60
-)
+line = http.client.HTTPSConnection(proxy.hostname, proxy.port, context=ssl.create_default_context(), timeout=60)
 line.set_tunnel("api.openai.com", 443)
 messages = [{"role": "system", "content": " ".join(chance.choices(words, k=150))}]
 for _turn in range(turns):

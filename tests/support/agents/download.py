@@ -14,9 +14,4 @@ reply = requests.post(
     timeout=60,
 )
 coding = reply.headers.get("content-encoding")
-say(
-    status=reply.status_code,
-    size=len(reply.content),
-    sha256=hashlib.sha256(reply.content).hexdigest(),
-    coding=coding,
-)
+say(status=reply.status_code, size=len(reply.content), sha256=hashlib.sha256(reply.content).hexdigest(), coding=coding)

@@ -8,8 +8,7 @@ client = genai.Client()
 answer = client.models.generate_content(model="gemini-2.5-flash", contents="Say hello")
 say(text=answer.text)
 pieces = [
-    chunk.text
-    for chunk in client.models.generate_content_stream(model="gemini-2.5-flash", contents="Tell a story")
+    chunk.text for chunk in client.models.generate_content_stream(model="gemini-2.5-flash", contents="Tell a story")
 ]
 say(chunks=len(pieces), pieces=pieces)
 weather = types.FunctionDeclaration(

@@ -11,10 +11,7 @@ import requests
 from saying import say
 
 URL = "https://api.openai.com/v1/chat/completions"
-HEADERS = {
-    "authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}",
-    "content-type": "application/json",
-}
+HEADERS = {"authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}", "content-type": "application/json"}
 
 
 def question(client: str) -> dict:

@@ -53,17 +53,8 @@ import requests  # noqa: E402
 import urllib3  # noqa: E402
 
 from rewind.gateway.options import UpstreamOptions  # noqa: E402
-from rewind.inprocess.run import (  # noqa: E402
-    InProcessOptions,
-    InProcessResult,
-    InProcessRun,
-    current_run,
-)
-from rewind.inprocess.shared_gateway import (  # noqa: E402
-    ChildVariables,
-    hook_variables,
-    shared_gateway,
-)
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun, current_run  # noqa: E402
+from rewind.inprocess.shared_gateway import ChildVariables, hook_variables, shared_gateway  # noqa: E402
 from rewind.store.journal.reader import FolderReader  # noqa: E402
 
 UPSTREAM = UpstreamOptions(
@@ -286,10 +277,7 @@ def children() -> dict[str, Any]:
         env = {**os.environ, **hook_variables(environment.variables(os.environ))}
         # On the port of the web: the hook leads there by name.
         done = subprocess.run(
-            [sys.executable, "-c", code, URL.replace(f":{PORT}", "")],
-            env=env,
-            stdout=subprocess.PIPE,
-            check=True,
+            [sys.executable, "-c", code, URL.replace(f":{PORT}", "")], env=env, stdout=subprocess.PIPE, check=True
         )
         return done.stdout.decode().strip()
 
@@ -297,9 +285,7 @@ def children() -> dict[str, Any]:
         InProcessRun(
             InProcessOptions(
                 home=HOME,
-                upstream=UpstreamOptions(
-                    connect_to=(f"api.openai.com:443:127.0.0.1:{PORT}",), ca=UPSTREAM.ca
-                ),
+                upstream=UpstreamOptions(connect_to=(f"api.openai.com:443:127.0.0.1:{PORT}",), ca=UPSTREAM.ca),
             )
         ),
         work,
@@ -331,11 +317,7 @@ def unknown_proxy() -> dict[str, Any]:
     first, recorded = through(recording(), lambda: said(httpx.post(URL, json=question("x")).json()))
     value, remarked = through(recording(), ask)
     again, replayed = through(replaying(recorded.session_id), ask)
-    return {
-        "first": told(first, recorded),
-        "recorded": told(value, remarked),
-        "replayed": told(again, replayed),
-    }
+    return {"first": told(first, recorded), "recorded": told(value, remarked), "replayed": told(again, replayed)}
 
 
 SCENES: dict[str, Callable[[], dict[str, Any]]] = {

@@ -14,9 +14,7 @@ password = os.environ["DATABASE_PASSWORD"]
 
 
 def post(url: str, value: object, headers: dict[str, str]) -> bytes:
-    request = urllib.request.Request(
-        url, json.dumps(value).encode(), {"content-type": "application/json", **headers}
-    )
+    request = urllib.request.Request(url, json.dumps(value).encode(), {"content-type": "application/json", **headers})
     with urllib.request.urlopen(request, timeout=30) as reply:
         return reply.read()
 
@@ -32,11 +30,7 @@ prompts = {
 }
 sizes = []
 for name, prompt in prompts.items():
-    question = {
-        "model": "gpt-4o-mini",
-        "messages": [{"role": "user", "content": prompt}],
-        "stream": name == "split",
-    }
+    question = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}], "stream": name == "split"}
     try:
         sizes.append(len(post(chat, question, auth)))
     except urllib.error.HTTPError as error:

@@ -7,9 +7,7 @@ from saying import say
 
 
 async def ask(client: AsyncOpenAI, question: str) -> str:
-    answer = await client.chat.completions.create(
-        model="gpt-4o-mini", messages=[{"role": "user", "content": question}]
-    )
+    answer = await client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": question}])
     return answer.choices[0].message.content or ""
 
 

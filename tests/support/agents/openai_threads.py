@@ -9,9 +9,7 @@ client = OpenAI()
 
 
 def ask(question: str) -> str | None:
-    answer = client.chat.completions.create(
-        model="gpt-4o-mini", messages=[{"role": "user", "content": question}]
-    )
+    answer = client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": question}])
     return answer.choices[0].message.content
 
 

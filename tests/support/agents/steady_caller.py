@@ -15,9 +15,7 @@ from urllib.parse import urlsplit
 notes = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 os.write(notes, f"{os.getpid()}\n".encode())
 proxy = urlsplit(os.environ["HTTPS_PROXY"])
-line = http.client.HTTPSConnection(
-    proxy.hostname, proxy.port, context=ssl.create_default_context(), timeout=30
-)
+line = http.client.HTTPSConnection(proxy.hostname, proxy.port, context=ssl.create_default_context(), timeout=30)
 line.set_tunnel("api.openai.com", 443)
 for number in range(int(sys.argv[2])):
     question = {

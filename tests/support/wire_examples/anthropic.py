@@ -11,9 +11,7 @@ SEARCH = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input
 FOUND = {
     "type": "web_search_tool_result",
     "tool_use_id": "srv_1",
-    "content": [
-        {"type": "web_search_result", "url": "https://weather.example", "title": "Weather", "page_age": None}
-    ],
+    "content": [{"type": "web_search_result", "url": "https://weather.example", "title": "Weather", "page_age": None}],
 }
 CONTENT: list[dict[str, Any]] = [
     {"type": "thinking", "thinking": said.THOUGHT, "signature": "c2lnbmVk"},
@@ -27,10 +25,7 @@ USAGE = {
     "input_tokens": said.READ - said.READ_FROM_CACHE - said.WRITTEN_TO_CACHE,
     "cache_read_input_tokens": said.READ_FROM_CACHE,
     "cache_creation_input_tokens": said.WRITTEN_TO_CACHE,
-    "cache_creation": {
-        "ephemeral_5m_input_tokens": said.WRITTEN_TO_CACHE,
-        "ephemeral_1h_input_tokens": 0,
-    },
+    "cache_creation": {"ephemeral_5m_input_tokens": said.WRITTEN_TO_CACHE, "ephemeral_1h_input_tokens": 0},
     "service_tier": "standard",
 }
 FINAL_USAGE = {
@@ -51,10 +46,7 @@ def asked(**more: Any) -> dict[str, Any]:
                 "role": "user",
                 "content": [
                     {"type": "text", "text": said.QUESTION},
-                    {
-                        "type": "image",
-                        "source": {"type": "base64", "media_type": "image/png", "data": said.PNG},
-                    },
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": said.PNG}},
                     {
                         "type": "document",
                         "source": {"type": "base64", "media_type": "application/pdf", "data": said.PDF},
@@ -64,19 +56,12 @@ def asked(**more: Any) -> dict[str, Any]:
             {
                 "role": "assistant",
                 "content": [
-                    {
-                        "type": "tool_use",
-                        "id": said.EARLIER_CALL[0],
-                        "name": said.TOOL,
-                        "input": said.EARLIER_CALL[2],
-                    }
+                    {"type": "tool_use", "id": said.EARLIER_CALL[0], "name": said.TOOL, "input": said.EARLIER_CALL[2]}
                 ],
             },
             {
                 "role": "user",
-                "content": [
-                    {"type": "tool_result", "tool_use_id": said.EARLIER_CALL[0], "content": said.RESULT}
-                ],
+                "content": [{"type": "tool_result", "tool_use_id": said.EARLIER_CALL[0], "content": said.RESULT}],
             },
         ],
         "tools": [
@@ -117,9 +102,7 @@ def stream_documents() -> list[dict[str, Any]]:
 def _in_deltas(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     match block["type"]:
         case "text":
-            return {**block, "text": ""}, [
-                {"type": "text_delta", "text": piece} for piece in pieces(block["text"])
-            ]
+            return {**block, "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
         case "thinking":
             return {**block, "thinking": "", "signature": ""}, [
                 *({"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])),
@@ -127,8 +110,7 @@ def _in_deltas(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, An
             ]
         case "tool_use" | "server_tool_use":
             return {**block, "input": {}}, [
-                {"type": "input_json_delta", "partial_json": piece}
-                for piece in ("", *pieces(written(block["input"])))
+                {"type": "input_json_delta", "partial_json": piece} for piece in ("", *pieces(written(block["input"])))
             ]
         case _:
             return block, []
@@ -139,11 +121,7 @@ def error(message: str, kind: str = "not_found_error") -> dict[str, Any]:
 
 
 def broken() -> HttpResponse:
-    begun = [
-        document
-        for document in stream_documents()
-        if document["type"] not in ("message_delta", "message_stop")
-    ]
+    begun = [document for document in stream_documents() if document["type"] not in ("message_delta", "message_stop")]
     return events(*begun, error(said.BROKE_OFF, "overloaded_error"), named=True)
 
 

@@ -41,32 +41,17 @@ def asked() -> Fields:
                     {"document": {"format": "pdf", "name": "a", "source": {"bytes": said.PDF}}},
                 ],
             },
-            {
-                "role": "assistant",
-                "content": [{"toolUse": {"toolUseId": call, "name": name, "input": given}}],
-            },
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": call, "name": name, "input": given}}]},
             {
                 "role": "user",
                 "content": [
-                    {
-                        "toolResult": {
-                            "toolUseId": call,
-                            "content": [{"text": said.RESULT}],
-                            "status": "success",
-                        }
-                    }
+                    {"toolResult": {"toolUseId": call, "content": [{"text": said.RESULT}], "status": "success"}}
                 ],
             },
         ],
         "toolConfig": {
             "tools": [
-                {
-                    "toolSpec": {
-                        "name": said.TOOL,
-                        "description": said.TOOL_SAYS,
-                        "inputSchema": {"json": said.SCHEMA},
-                    }
-                }
+                {"toolSpec": {"name": said.TOOL, "description": said.TOOL_SAYS, "inputSchema": {"json": said.SCHEMA}}}
             ]
         },
         "inferenceConfig": {"temperature": 0.5},
@@ -94,10 +79,7 @@ def _delta(index: int, **delta: Any) -> bytes:
 def converse_frames() -> list[bytes]:
     raw = [event("messageStart", {"role": "assistant"})]
     raw += [_delta(0, reasoningContent={"text": piece}) for piece in pieces(said.THOUGHT)]
-    raw += [
-        _delta(0, reasoningContent={"signature": "c2lnbmVk"}),
-        event("contentBlockStop", {"contentBlockIndex": 0}),
-    ]
+    raw += [_delta(0, reasoningContent={"signature": "c2lnbmVk"}), event("contentBlockStop", {"contentBlockIndex": 0})]
     raw += [_delta(1, text=piece) for piece in pieces(said.TEXT)]
     raw += [event("contentBlockStop", {"contentBlockIndex": 1})]
     for index, (call, name, given) in enumerate(said.CALLS, start=2):
@@ -119,9 +101,7 @@ def throttled() -> bytes:
     return exception("throttlingException", {"message": said.BROKE_OFF})
 
 
-def _invoked(
-    maker: str, body: Fields, whole: Fields, streamed: list[Fields], *, headers: Headers = ()
-) -> Example:
+def _invoked(maker: str, body: Fields, whole: Fields, streamed: list[Fields], *, headers: Headers = ()) -> Example:
     """InvokeModel as one maker's models have it."""
     streamed = [*streamed[:-1], {**streamed[-1], "amazon-bedrock-invocationMetrics": METRICS}]
     streaming = to(f"/model/{said.MODEL}/invoke-with-response-stream", body)
@@ -130,20 +110,10 @@ def _invoked(
         paths=("/model/{…}/invoke", "/model/{…}/invoke-with-response-stream"),
         request=to(f"/model/{said.MODEL}/invoke", body),
         whole=answer_with(whole, headers=headers),
-        streams=(
-            Stream(
-                format="AWS frames",
-                request=streaming,
-                response=framed(*map(chunk, streamed)),
-            ),
-        )
+        streams=(Stream(format="AWS frames", request=streaming, response=framed(*map(chunk, streamed))),)
         if streamed
         else (),
-        broken=Stream(
-            format="AWS frames",
-            request=streaming,
-            response=framed(*map(chunk, streamed[:-1]), throttled()),
-        )
+        broken=Stream(format="AWS frames", request=streaming, response=framed(*map(chunk, streamed[:-1]), throttled()))
         if streamed
         else None,
         refused=refused({"message": said.REFUSED}),
@@ -151,12 +121,7 @@ def _invoked(
 
 
 def _llama(text: str, count: int, stop: str | None, read: int | None = None) -> Fields:
-    return {
-        "generation": text,
-        "prompt_token_count": read,
-        "generation_token_count": count,
-        "stop_reason": stop,
-    }
+    return {"generation": text, "prompt_token_count": read, "generation_token_count": count, "stop_reason": stop}
 
 
 def _titan(text: str, stop: str | None) -> Fields:
@@ -196,17 +161,9 @@ EXAMPLES = (
         request=to(f"/model/{said.MODEL}/converse", asked()),
         whole=answer_with(converse()),
         streams=(
-            Stream(
-                format="AWS frames",
-                request=CONVERSING,
-                response=framed(*converse_frames(), *converse_end()),
-            ),
+            Stream(format="AWS frames", request=CONVERSING, response=framed(*converse_frames(), *converse_end())),
         ),
-        broken=Stream(
-            format="AWS frames",
-            request=CONVERSING,
-            response=framed(*converse_frames(), throttled()),
-        ),
+        broken=Stream(format="AWS frames", request=CONVERSING, response=framed(*converse_frames(), throttled())),
         refused=refused({"message": said.REFUSED}),
     ),
     _invoked(
@@ -225,10 +182,7 @@ EXAMPLES = (
         },
         [
             {"messageStart": {"role": "assistant"}},
-            *(
-                {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": piece}}}
-                for piece in pieces(said.TEXT)
-            ),
+            *({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": piece}}} for piece in pieces(said.TEXT)),
             {"contentBlockStop": {"contentBlockIndex": 0}},
             *_nova_end(),
         ],
@@ -272,10 +226,7 @@ EXAMPLES = (
         },
         [
             {"event_type": "stream-start", "generation_id": said.ANSWER_ID, "is_finished": False},
-            *(
-                {"event_type": "text-generation", "text": piece, "is_finished": False}
-                for piece in pieces(said.TEXT)
-            ),
+            *({"event_type": "text-generation", "text": piece, "is_finished": False} for piece in pieces(said.TEXT)),
             {
                 "event_type": "tool-calls-generation",
                 "text": said.TEXT,
@@ -290,11 +241,6 @@ EXAMPLES = (
         "DeepSeek, gpt-oss, Qwen (OpenAI's shape)",
         TURNS,
         openai_chat.completion([openai_chat.choice(stop="stop", content=said.TEXT)]),
-        [
-            openai_chat.begun(),
-            *openai_chat.text_chunks(),
-            openai_chat.chunk({}, stop="stop"),
-            openai_chat.counted(),
-        ],
+        [openai_chat.begun(), *openai_chat.text_chunks(), openai_chat.chunk({}, stop="stop"), openai_chat.counted()],
     ),
 )

@@ -43,11 +43,7 @@ def asked(**more: Any) -> Fields:
         "tools": [
             {
                 "type": "function",
-                "function": {
-                    "name": said.TOOL,
-                    "description": said.TOOL_SAYS,
-                    "parameters": said.SCHEMA,
-                },
+                "function": {"name": said.TOOL, "description": said.TOOL_SAYS, "parameters": said.SCHEMA},
             }
         ],
         **more,
@@ -59,10 +55,7 @@ def whole() -> Fields:
         "id": said.ANSWER_ID,
         "message": {
             "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": said.THOUGHT},
-                {"type": "text", "text": said.TEXT},
-            ],
+            "content": [{"type": "thinking", "thinking": said.THOUGHT}, {"type": "text", "text": said.TEXT}],
             "tool_calls": [
                 {"id": call, "type": "function", "function": {"name": name, "arguments": written(given)}}
                 for call, name, given in said.CALLS
@@ -79,9 +72,7 @@ def _event(kind: str, index: int | None = None, **message: Any) -> Fields:
 
 
 def stream_documents() -> list[Fields]:
-    documents = [
-        {**_event("message-start", role="assistant", content=[], tool_calls=[]), "id": said.ANSWER_ID}
-    ]
+    documents = [{**_event("message-start", role="assistant", content=[], tool_calls=[]), "id": said.ANSWER_ID}]
     for index, (kind, text) in enumerate((("thinking", said.THOUGHT), ("text", said.TEXT))):
         documents.append(_event("content-start", index, content={"type": kind, kind: ""}))
         documents += [_event("content-delta", index, content={kind: piece}) for piece in pieces(text)]
@@ -116,9 +107,7 @@ def older(**more: Any) -> Fields:
                 "parameter_definitions": {"city": {"type": "str", "required": True}},
             }
         ],
-        "chat_history": [
-            {"role": "CHATBOT", "message": "", "tool_calls": [{"name": name, "parameters": given}]}
-        ],
+        "chat_history": [{"role": "CHATBOT", "message": "", "tool_calls": [{"name": name, "parameters": given}]}],
         "tool_results": [{"call": {"name": name, "parameters": given}, "outputs": [{"answer": said.RESULT}]}],
         **more,
     }
@@ -161,9 +150,7 @@ EXAMPLES = (
             Stream(
                 format="SSE",
                 request=STREAMING,
-                response=events(
-                    *stream_documents(), _ended(finish_reason="TOOL_CALL", usage=COUNTED), named=True
-                ),
+                response=events(*stream_documents(), _ended(finish_reason="TOOL_CALL", usage=COUNTED), named=True),
             ),
         ),
         broken=Stream(

@@ -59,9 +59,7 @@ EXAMPLES = (
         api="Ollama embeddings",
         paths=("/api/embed", "/api/embeddings"),
         request=to("/api/embed", {"model": said.MODEL, "input": TEXTS}),
-        whole=answer_with(
-            {"model": said.ANSWERED_BY, "embeddings": said.VECTORS, "prompt_eval_count": said.READ}
-        ),
+        whole=answer_with({"model": said.ANSWERED_BY, "embeddings": said.VECTORS, "prompt_eval_count": said.READ}),
         refused=refused({"error": said.REFUSED}),
     ),
     Example(

@@ -41,17 +41,11 @@ def asked() -> Fields:
             {"role": "model", "parts": [{"functionCall": {"id": call, "name": name, "args": given}}]},
             {
                 "role": "user",
-                "parts": [
-                    {"functionResponse": {"id": call, "name": name, "response": {"result": said.RESULT}}}
-                ],
+                "parts": [{"functionResponse": {"id": call, "name": name, "response": {"result": said.RESULT}}}],
             },
         ],
         "tools": [
-            {
-                "functionDeclarations": [
-                    {"name": said.TOOL, "description": said.TOOL_SAYS, "parameters": said.SCHEMA}
-                ]
-            },
+            {"functionDeclarations": [{"name": said.TOOL, "description": said.TOOL_SAYS, "parameters": said.SCHEMA}]},
             {"codeExecution": {}},
         ],
         "generationConfig": {"temperature": 0.5},

@@ -35,11 +35,7 @@ def asked(**more: Any) -> Fields:
         "tools": [
             {
                 "type": "function",
-                "function": {
-                    "name": said.TOOL,
-                    "description": said.TOOL_SAYS,
-                    "parameters": said.SCHEMA,
-                },
+                "function": {"name": said.TOOL, "description": said.TOOL_SAYS, "parameters": said.SCHEMA},
             }
         ],
         **more,
@@ -78,13 +74,9 @@ EXAMPLES = (
         api="Ollama chat",
         paths=("/api/chat",),
         request=to("/api/chat", asked(stream=False)),
-        whole=answer_with(
-            {**line(content=said.TEXT, thinking=said.THOUGHT, tool_calls=CALLS), **END},
-        ),
+        whole=answer_with({**line(content=said.TEXT, thinking=said.THOUGHT, tool_calls=CALLS), **END}),
         streams=(Stream(format="NDJSON", request=CHATTING, response=lines(*CHAT_LINES, {**line(), **END})),),
-        broken=Stream(
-            format="NDJSON", request=CHATTING, response=lines(*CHAT_LINES, {"error": said.BROKE_OFF})
-        ),
+        broken=Stream(format="NDJSON", request=CHATTING, response=lines(*CHAT_LINES, {"error": said.BROKE_OFF})),
         refused=refused({"error": said.REFUSED}),
     ),
     Example(
@@ -94,16 +86,10 @@ EXAMPLES = (
         whole=answer_with({**MADE, "response": said.TEXT, "thinking": said.THOUGHT, **END}),
         streams=(
             Stream(
-                format="NDJSON",
-                request=GENERATING,
-                response=lines(*GENERATE_LINES, {**MADE, "response": "", **END}),
+                format="NDJSON", request=GENERATING, response=lines(*GENERATE_LINES, {**MADE, "response": "", **END})
             ),
         ),
-        broken=Stream(
-            format="NDJSON",
-            request=GENERATING,
-            response=lines(*GENERATE_LINES, {"error": said.BROKE_OFF}),
-        ),
+        broken=Stream(format="NDJSON", request=GENERATING, response=lines(*GENERATE_LINES, {"error": said.BROKE_OFF})),
         refused=refused({"error": said.REFUSED}),
     ),
 )

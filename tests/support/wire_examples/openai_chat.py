@@ -14,10 +14,7 @@ COUNTED: Fields = {
     "prompt_tokens": said.READ,
     "completion_tokens": said.WRITTEN,
     "total_tokens": said.READ + said.WRITTEN,
-    "prompt_tokens_details": {
-        "cached_tokens": said.READ_FROM_CACHE,
-        "cache_write_tokens": said.WRITTEN_TO_CACHE,
-    },
+    "prompt_tokens_details": {"cached_tokens": said.READ_FROM_CACHE, "cache_write_tokens": said.WRITTEN_TO_CACHE},
     "completion_tokens_details": {"reasoning_tokens": said.THOUGHT_ABOUT},
 }
 
@@ -36,10 +33,7 @@ def asked(**more: Any) -> Fields:
                     {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{said.PNG}"}},
                     {
                         "type": "file",
-                        "file": {
-                            "filename": "a.pdf",
-                            "file_data": f"data:application/pdf;base64,{said.PDF}",
-                        },
+                        "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{said.PDF}"},
                     },
                 ],
             },
@@ -55,11 +49,7 @@ def asked(**more: Any) -> Fields:
         "tools": [
             {
                 "type": "function",
-                "function": {
-                    "name": said.TOOL,
-                    "description": said.TOOL_SAYS,
-                    "parameters": said.SCHEMA,
-                },
+                "function": {"name": said.TOOL, "description": said.TOOL_SAYS, "parameters": said.SCHEMA},
             }
         ],
         **more,
@@ -118,9 +108,7 @@ def tool_chunks() -> list[Fields]:
     opened, rest = [], []
     for number, (call, name, given) in enumerate(said.CALLS):
         function = {"name": name, "arguments": ""}
-        opened.append(
-            chunk({"tool_calls": [{"index": number, "id": call, "type": "function", "function": function}]})
-        )
+        opened.append(chunk({"tool_calls": [{"index": number, "id": call, "type": "function", "function": function}]}))
         rest += [
             (place, chunk({"tool_calls": [{"index": number, "function": {"arguments": piece}}]}))
             for place, piece in enumerate(pieces(written(given)))
@@ -170,9 +158,7 @@ def _thought(*fields: str) -> list[Fields]:
 def _details() -> list[Fields]:
     """OpenRouter tells the thinking twice: as a text, and as details of what kind it is."""
     return [
-        chunk(
-            {"reasoning": piece, "reasoning_details": [{"type": "reasoning.text", "text": piece, "index": 0}]}
-        )
+        chunk({"reasoning": piece, "reasoning_details": [{"type": "reasoning.text", "text": piece, "index": 0}]})
         for piece in pieces(said.THOUGHT)
     ]
 

@@ -43,10 +43,7 @@ CALLS: list[Fields] = [
 OUTPUT: list[Fields] = [REASONING, SEARCH, MESSAGE, *CALLS]
 USAGE: Fields = {
     "input_tokens": said.READ,
-    "input_tokens_details": {
-        "cached_tokens": said.READ_FROM_CACHE,
-        "cache_write_tokens": said.WRITTEN_TO_CACHE,
-    },
+    "input_tokens_details": {"cached_tokens": said.READ_FROM_CACHE, "cache_write_tokens": said.WRITTEN_TO_CACHE},
     "output_tokens": said.WRITTEN,
     "output_tokens_details": {"reasoning_tokens": said.THOUGHT_ABOUT},
     "total_tokens": said.READ + said.WRITTEN,
@@ -66,11 +63,7 @@ def asked(**more: Any) -> Fields:
                 "content": [
                     {"type": "input_text", "text": said.QUESTION},
                     {"type": "input_image", "image_url": f"data:image/png;base64,{said.PNG}"},
-                    {
-                        "type": "input_file",
-                        "filename": "a.pdf",
-                        "file_data": f"data:application/pdf;base64,{said.PDF}",
-                    },
+                    {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{said.PDF}"},
                 ],
             },
             {"type": "function_call", "call_id": call, "name": name, "arguments": written(given)},
@@ -141,10 +134,7 @@ def _reasoning_events(item: str) -> list[Fields]:
     part = {"type": "summary_text", "text": said.THOUGHT}
     return [
         {"type": "response.reasoning_summary_part.added", **where, "part": {**part, "text": ""}},
-        *(
-            {"type": "response.reasoning_summary_text.delta", **where, "delta": piece}
-            for piece in pieces(said.THOUGHT)
-        ),
+        *({"type": "response.reasoning_summary_text.delta", **where, "delta": piece} for piece in pieces(said.THOUGHT)),
         {"type": "response.reasoning_summary_text.done", **where, "text": said.THOUGHT},
         {"type": "response.reasoning_summary_part.done", **where, "part": part},
     ]

@@ -8,10 +8,7 @@ from support.wire_examples import said
 from support.wire_examples.said import Example, Stream, events, refused, to, written
 
 ARGUMENTS = said.EARLIER_CALL[2]
-HEADERS = (
-    ("accept", "application/json, text/event-stream"),
-    ("mcp-protocol-version", "2025-06-18"),
-)
+HEADERS = (("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-06-18"))
 
 
 def rpc(**more: Any) -> dict[str, Any]:
@@ -25,19 +22,10 @@ CALLED = to(
     headers=HEADERS,
 )
 RESULT = rpc(result={"content": [{"type": "text", "text": said.RESULT}], "isError": False})
-PROGRESS = {
-    "jsonrpc": "2.0",
-    "method": "notifications/progress",
-    "params": {"progressToken": 1, "progress": 1},
-}
+PROGRESS = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
 TOLD = HttpRequest(
     head=RequestHead(
-        method="CALL",
-        scheme="tool",
-        host="",
-        port=0,
-        target=said.TOOL,
-        headers=(("content-type", "application/json"),),
+        method="CALL", scheme="tool", host="", port=0, target=said.TOOL, headers=(("content-type", "application/json"),)
     ),
     body=written({"arguments": ARGUMENTS}).encode(),
 )

@@ -51,12 +51,7 @@ class Shelf:
         return SessionWriter.create(self.home, SessionStart(**(fields | changes)))
 
     def add(
-        self,
-        session: str,
-        *bodies: bytes,
-        answer: bytes = b'{"ok": true}',
-        exit_code: int = 0,
-        **changes: Any,
+        self, session: str, *bodies: bytes, answer: bytes = b'{"ok": true}', exit_code: int = 0, **changes: Any
     ) -> Path:
         """A whole session with one step for each request body; its folder."""
         writer = self.begin(session, **changes)
@@ -70,9 +65,7 @@ class Shelf:
 
 def a_request(index: int = 1, **changes: Any) -> StepRequest:
     headers = (("content-type", "application/json"), ("x-client", "test"))
-    head = RequestHead(
-        method="POST", scheme="https", host="api.example", port=443, target="/v1/chat", headers=headers
-    )
+    head = RequestHead(method="POST", scheme="https", host="api.example", port=443, target="/v1/chat", headers=headers)
     fields: dict[str, Any] = {
         "index": index,
         "ts": 1_700_000_001.0,

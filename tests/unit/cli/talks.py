@@ -13,9 +13,7 @@ from rewind.providers.summary import short
 from rewind.store.journal.writer import SessionWriter
 from unit.cli.shelf import Shelf, a_request, an_answer
 
-HEAD = RequestHead(
-    method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=()
-)
+HEAD = RequestHead(method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=())
 MORNING = 1_763_197_320.0
 """2025-11-15 09:02 UTC"""
 SYSTEM = "You are a support agent. Look the account up, check the order, then refund what is due."
@@ -127,9 +125,7 @@ class Talk:
         self.writer.end(ended=self.started + seconds, exit_code=exit_code, redactions=0, remarks=())
 
 
-def begin(
-    shelf: Shelf, session: str, *, minutes: float = 0.0, name: str | None = None, **changes: Any
-) -> Talk:
+def begin(shelf: Shelf, session: str, *, minutes: float = 0.0, name: str | None = None, **changes: Any) -> Talk:
     """A run that began that many minutes after nine o'clock (and two minutes)."""
     started = MORNING + 60 * minutes
     return Talk(shelf.begin(session, started=started, name=name), started, **changes)

@@ -75,9 +75,7 @@ def test_code_and_packages_of_both_runs_are_told(rewind: Rewind, shelf: Shelf) -
     for session, agrees, version, dirty in ((GOOD, True, "0.84.0", False), (BAD, False, "0.85.1", True)):
         talk = begin(shelf, session, system=SYSTEM if agrees else STRICT, minutes=0 if agrees else 12)
         talk.headers = (("user-agent", f"Anthropic/Python {version}"),)
-        talk.writer.surroundings(
-            Surroundings(commit="a1b2c3d4e5f60718", dirty=dirty, locks={"uv.lock": version})
-        )
+        talk.writer.surroundings(Surroundings(commit="a1b2c3d4e5f60718", dirty=dirty, locks={"uv.lock": version}))
         refund(talk, agrees=agrees).end()
     shown = rewind("bisect", GOOD, BAD).text
     expected = """\
@@ -218,9 +216,7 @@ def test_the_same_tools_in_other_words_are_told_as_exactly_that(rewind: Rewind, 
     assert ran.code == ExitCode.DIFFERENT
 
 
-def test_a_parallel_call_that_nothing_depends_on_is_no_parting_and_is_told(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_a_parallel_call_that_nothing_depends_on_is_no_parting_and_is_told(rewind: Rewind, shelf: Shelf) -> None:
     refund(begin(shelf, GOOD)).end()
     talk = begin(shelf, BAD, minutes=12)
     talk.says("I want my money back for order 8821.")
@@ -241,9 +237,7 @@ def test_a_parallel_call_that_nothing_depends_on_is_no_parting_and_is_told(
 # ── since when ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_first_session_with_the_new_prompt_is_named_though_it_was_another_run(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_the_first_session_with_the_new_prompt_is_named_though_it_was_another_run(rewind: Rewind, shelf: Shelf) -> None:
     refund(begin(shelf, GOOD)).end()
     refund(begin(shelf, "5c0d91e2", minutes=30)).end()
     refund(begin(shelf, "81aa0001", minutes=60 * 24, system=STRICT)).end()
@@ -276,9 +270,7 @@ def five_runs(shelf: Shelf) -> None:
 GOODS, BADS = ("7f3a0000", "7f3a0001", "7f3a0002"), ("9b2c0000", "9b2c0001")
 
 
-def test_several_runs_are_shown_by_who_said_what_and_what_the_bad_ones_share(
-    rewind: Rewind, five_runs: None
-) -> None:
+def test_several_runs_are_shown_by_who_said_what_and_what_the_bad_ones_share(rewind: Rewind, five_runs: None) -> None:
     ran = rewind("bisect", "--good", *GOODS, "--bad", *BADS)
     expected = """\
 ✗ They part at step 2: 3 good runs, 2 bad runs
@@ -406,9 +398,7 @@ def test_what_was_recorded_cannot_steer_the_terminal(rewind: Rewind, shelf: Shel
         talk = begin(shelf, session, name=f"n\x1b[31m{agrees}", model=f"m\x1b[2J\n{agrees}")
         talk.system = HOSTILE + (" Always." if agrees else " Never.")
         talk.parameters = {"max_tokens": 9, "stop_sequences": [f"\x1b[{agrees}"]}
-        talk.says(f"Pay \x1b[1m{agrees}").hears(
-            f"Yes \x1b[5m {agrees}", use(f"t\x1b\n{agrees}", a="\x07")
-        ).end()
+        talk.says(f"Pay \x1b[1m{agrees}").hears(f"Yes \x1b[5m {agrees}", use(f"t\x1b\n{agrees}", a="\x07")).end()
     for command in ("bisect", "diff"):
         for more in ((), ("--json",)):
             ran = rewind(command, GOOD, BAD, *more)
@@ -428,14 +418,9 @@ def test_every_line_fits_the_screen(
     assert widest <= max(60, min(120, int(columns)))
 
 
-def test_a_wide_screen_is_used_for_the_steps(
-    rewind: Rewind, refunds: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wide_screen_is_used_for_the_steps(rewind: Rewind, refunds: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    assert (
-        '"Understood, I\'ll look into the account." → lookup({"order":"8821"})'
-        in rewind("bisect", GOOD, BAD).text
-    )
+    assert '"Understood, I\'ll look into the account." → lookup({"order":"8821"})' in rewind("bisect", GOOD, BAD).text
 
 
 def test_colours_only_help(rewind: Rewind, refunds: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -443,10 +428,7 @@ def test_colours_only_help(rewind: Rewind, refunds: None, monkeypatch: pytest.Mo
     monkeypatch.setenv("FORCE_COLOR", "1")
     painted = rewind("bisect", GOOD, BAD).text
     assert "\x1b[31m[-what is due-]" in painted and "\x1b[32m{+only" in painted
-    assert (
-        "".join(part.partition("m")[2] if at else part for at, part in enumerate(painted.split("\x1b[")))
-        == plain
-    )
+    assert "".join(part.partition("m")[2] if at else part for at, part in enumerate(painted.split("\x1b["))) == plain
     monkeypatch.setenv("NO_COLOR", "1")
     assert rewind("bisect", GOOD, BAD).text == plain
 

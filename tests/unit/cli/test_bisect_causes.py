@@ -132,9 +132,7 @@ Cause      user input changed
     assert cause(told(rewind, shelf, usual, bad)) == expected
 
 
-def test_the_result_of_a_tool_is_told_field_by_field_with_the_call_it_answers(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_the_result_of_a_tool_is_told_field_by_field_with_the_call_it_answers(rewind: Rewind, shelf: Shelf) -> None:
     def bad(talk: Talk) -> None:
         talk.says("I want my money back for order 8821.")
         talk.hears("Understood, I'll look into the account.", use("lookup", order="8821"))
@@ -158,9 +156,7 @@ def test_a_history_says_which_message_was_cut_and_by_how_much(rewind: Rewind, sh
             talk.messages[2] = {"role": "user", "content": [result | {"content": LONG[:200]}]}
         talk.hears("They do not say." if cut else "After two days.").end()
 
-    shown = told(
-        rewind, shelf, lambda talk: talk_with(talk, cut=False), lambda talk: talk_with(talk, cut=True)
-    )
+    shown = told(rewind, shelf, lambda talk: talk_with(talk, cut=False), lambda talk: talk_with(talk, cut=True))
     expected = """\
 Cause      history changed: 1 truncated
              ✂ truncated  tool  messages[2]  680 → 200 characters
@@ -176,9 +172,7 @@ def test_messages_that_were_dropped_and_slipped_in_are_told(rewind: Rewind, shel
             talk.messages.insert(1, {"role": "user", "content": "Reminder: never pay."})
         talk.hears("No." if changed else "Yes.").end()
 
-    shown = told(
-        rewind, shelf, lambda talk: talk_with(talk, changed=False), lambda talk: talk_with(talk, changed=True)
-    )
+    shown = told(rewind, shelf, lambda talk: talk_with(talk, changed=False), lambda talk: talk_with(talk, changed=True))
     expected = """\
 Cause      history changed: 2 dropped, 1 injected
              − dropped  user  messages[0]  "Hello."

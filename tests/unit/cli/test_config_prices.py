@@ -39,9 +39,7 @@ def test_which_prices_are_used_is_said(rewind: Rewind) -> None:
     assert "prices: genai-prices" in rewind("config").talk
 
 
-def test_prices_that_cannot_be_fetched_are_one_sentence_and_what_was_there_stays(
-    rewind: Rewind, home: Path
-) -> None:
+def test_prices_that_cannot_be_fetched_are_one_sentence_and_what_was_there_stays(rewind: Rewind, home: Path) -> None:
     ran = rewind("config", "--fetch-prices", "http://127.0.0.1:9/data.json")
     assert ran.code == 6
     assert "could not be fetched" in ran.talk

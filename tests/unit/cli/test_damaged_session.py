@@ -16,9 +16,7 @@ from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
     ],
     ids=lambda words: words[0],
 )
-def test_a_damaged_step_is_told_with_its_session(
-    rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]
-) -> None:
+def test_a_damaged_step_is_told_with_its_session(rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]) -> None:
     body = b'{"model": "m", "messages": [{"role": "user", "content": "Hello."}]}'
     asked = request_of(body)
     writer = shelf.begin("7f3a2b9c")

@@ -270,12 +270,8 @@ def test_only_shows_and_judges_what_it_names(rewind: Rewind, refunds: None) -> N
     assert rewind("diff", A, B, "--only", "weather").code == ExitCode.USAGE
 
 
-@pytest.mark.parametrize(
-    "arguments", [(f"{A}:2", B), (A, f"{B}:2"), (A, B, "--step", "2"), (f"{A}:2", f"{B}:2")]
-)
-def test_one_step_can_be_named_on_either_side(
-    rewind: Rewind, refunds: None, arguments: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("arguments", [(f"{A}:2", B), (A, f"{B}:2"), (A, B, "--step", "2"), (f"{A}:2", f"{B}:2")])
+def test_one_step_can_be_named_on_either_side(rewind: Rewind, refunds: None, arguments: tuple[str, ...]) -> None:
     ran = rewind("diff", *arguments)
     expected = """\
   a  7f3a2b9c  refund-good  ✓ ok      2025-11-15 09:02 UTC
@@ -412,9 +408,7 @@ def test_a_talk_is_written_as_the_recorder_writes_it(shelf: Shelf, rewind: Rewin
     assert journal.count('"said":"ra1:') == 3
 
 
-def test_of_many_changed_steps_the_first_are_shown_and_the_others_counted(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_of_many_changed_steps_the_first_are_shown_and_the_others_counted(rewind: Rewind, shelf: Shelf) -> None:
     for session, word in ((A, "blue"), (B, "green")):
         talk = begin(shelf, session)
         for number in range(50):

@@ -66,9 +66,7 @@ def test_the_form_follows_the_ending_and_dash_is_stdout(rewind: Rewind, shelf: S
     assert json.loads(rewind("export", "refund", "-o", "-", "--har").data)["log"]["entries"]
     exported = export_session(shelf.home, "refund", ExportOptions(output="-"))
     assert rewind("export", "refund", "-o", "-").data == exported.data
-    assert rewind("export", "refund", "-o", "-", "--markdown").text.startswith(
-        "# Session 9b2c0d1e · `refund`\n"
-    )
+    assert rewind("export", "refund", "-o", "-", "--markdown").text.startswith("# Session 9b2c0d1e · `refund`\n")
     for name, begins in (
         ("a.har", b"{"),
         ("a.md", b"# Session"),
@@ -139,9 +137,7 @@ def test_json_tells_what_the_file_holds(rewind: Rewind, shelf: Shelf, tmp_path: 
     assert told["findings"] == []
 
 
-def test_an_unknown_secret_is_told_by_its_place_and_never_shown(
-    rewind: Rewind, shelf: Shelf, tmp_path: Path
-) -> None:
+def test_an_unknown_secret_is_told_by_its_place_and_never_shown(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
     a_leak(shelf)
     ran = rewind("export", "leak", "--json")
     assert ran.code == 0

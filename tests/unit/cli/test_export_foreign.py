@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.runs.rerun import (
-    ignored_endpoints,
-    remembered_endpoints,
-    remembered_key_variables,
-    trusted_start,
-)
+from rewind.runs.rerun import ignored_endpoints, remembered_endpoints, remembered_key_variables, trusted_start
 from rewind.store.library import Library
 from unit.cli.shelf import Rewind, Shelf
 from unit.cli.talks import begin, refund
@@ -60,13 +55,7 @@ def test_every_reading_command_opens_a_cassette(rewind: Rewind) -> None:
 )
 @pytest.mark.parametrize("imported", [False, True])
 def test_a_strangers_command_is_shown_and_never_run(
-    rewind: Rewind,
-    shelf: Shelf,
-    tmp_path: Path,
-    cassettes: None,
-    arguments: tuple[str, ...],
-    hint: str,
-    imported: bool,
+    rewind: Rewind, shelf: Shelf, tmp_path: Path, cassettes: None, arguments: tuple[str, ...], hint: str, imported: bool
 ) -> None:
     writer = shelf.begin("cccc0003", command=EVIL, cwd=str(tmp_path), name="evil")
     talk = begin(shelf, "dddd0004")

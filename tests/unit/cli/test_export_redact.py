@@ -36,9 +36,7 @@ def a_cut_answer(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("form", ["x.rw", "x.har", "x.md"])
-def test_a_compressed_answer_that_was_cut_is_redacted(
-    rewind: Rewind, shelf: Shelf, tmp_path: Path, form: str
-) -> None:
+def test_a_compressed_answer_that_was_cut_is_redacted(rewind: Rewind, shelf: Shelf, tmp_path: Path, form: str) -> None:
     a_cut_answer(shelf)
     ran = rewind("export", "cut", "--redact", r"bob@[a-z.]+", "-o", form)
     assert ran.code == 0, ran.talk
@@ -102,9 +100,7 @@ def test_the_scan_looks_at_everything(rewind: Rewind, shelf: Shelf) -> None:
         base_urls={"X_BASE_URL": f"https://x.example/{key(8)}"},
     )
     writer.surroundings(Surroundings(branch=key(9), locks={"uv.lock": key(10)}))
-    writer.request(
-        a_request(note=key(11), model=key(12), head=replace(HEAD, host=f"{key(13)}.example")), ASKED
-    )
+    writer.request(a_request(note=key(11), model=key(12), head=replace(HEAD, host=f"{key(13)}.example")), ASKED)
     head = ResponseHead(status=200, reason=key(14), headers=((f"x-{key(21)}", key(15)),))
     reading = Reading(text=key(16), error=key(17), note=key(18), model="m")
     writer.response(1, an_answer(2, head=head, reading=reading, reason=key(19)), b"{}")

@@ -71,19 +71,14 @@ def test_control_characters_are_shown_and_not_sent(rewind: Rewind, shelf: Shelf)
 
 
 def test_how_to_open_names_a_session_that_is_there(rewind: Rewind, shelf: Shelf) -> None:
-    begin(shelf, "9b2c0d1e").says("I am bob-1234.").hears("Yes, bob-1234.").says("Go on.").hears(
-        "Done."
-    ).end()
+    begin(shelf, "9b2c0d1e").says("I am bob-1234.").hears("Yes, bob-1234.").says("Go on.").hears("Done.").end()
     ran = rewind("export", "9b2c", "--markdown", "--steps", "1", "--redact", r"bob-\d+", "-o", "-")
     opening = ran.text.split("## How to open this run")[1]
     assert "rewind export 9b2c0d1e --steps 1 --redact PATTERN -o " in opening
     assert "PATTERN stands for" in opening
     assert "bob" not in ran.text
     file = opening.split(" -o ")[1].split()[0]
-    assert (
-        rewind("export", "9b2c", "--steps", "1", "--redact", r"bob-\d+", "-o", file, "--json").json()["id"]
-        in file
-    )
+    assert rewind("export", "9b2c", "--steps", "1", "--redact", r"bob-\d+", "-o", file, "--json").json()["id"] in file
 
 
 def test_a_long_text_is_folded_and_whole(rewind: Rewind, shelf: Shelf) -> None:

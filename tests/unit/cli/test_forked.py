@@ -98,12 +98,7 @@ def test_samples_are_counted_by_what_they_say() -> None:
     stream = io.StringIO()
     print_samples(Terminal(stream, width=100), several(samples, 6, "no money"))
     lines = stream.getvalue().splitlines()
-    assert [line.split("  ")[2].strip() for line in lines[2:6]] == [
-        "✓ ok",
-        "✗ exit 3",
-        "◐ stopped",
-        "✗ not asked",
-    ]
+    assert [line.split("  ")[2].strip() for line in lines[2:6]] == ["✓ ok", "✗ exit 3", "◐ stopped", "✗ not asked"]
     assert lines[6:] == [
         "2 samples not started: no money",
         "4 of 6 samples were run; step 4 was answered 3 times, in 2 ways:",
@@ -119,9 +114,7 @@ def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> Non
         return stream.getvalue().splitlines()[len(samples) + 2 :]
 
     interrupted = result(answer=None, unasked="never", live=(), exit_code=130)
-    assert told(interrupted) == [
-        "1 of 3 samples was run; step 4 was not answered.",
-    ]
+    assert told(interrupted) == ["1 of 3 samples was run; step 4 was not answered."]
     assert told(result(answer=step(4, "Yes.")), interrupted) == [
         "2 of 3 samples were run; step 4 was answered once:",
         "  1 × Yes.",

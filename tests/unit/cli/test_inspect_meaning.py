@@ -14,9 +14,7 @@ from rewind.model.step import Ending, Reading, StepKind
 from rewind.store.journal.writer import SessionWriter
 from unit.cli.shelf import Rewind, Shelf, a_request, an_answer
 
-HEAD = RequestHead(
-    method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=()
-)
+HEAD = RequestHead(method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=())
 ASK = {"role": "user", "content": "Is account 4711 active?"}
 USE = {"type": "tool_use", "id": "t1", "name": "lookup", "input": {"account": 4711}}
 LONG = "The report says: " + "figures and facts, " * 60
@@ -24,10 +22,7 @@ CUT = LONG[:200] + "… [truncated]"
 
 
 def result(text: str, **more: Any) -> dict[str, Any]:
-    return {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text, **more}],
-    }
+    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text, **more}]}
 
 
 def said(*content: dict[str, Any]) -> dict[str, Any]:
@@ -69,12 +64,7 @@ class Claude:
         answered = json.dumps(answer).encode()
         key = understand(HttpRequest(head=HEAD, body=asked)).key
         request = a_request(
-            self.index,
-            head=HEAD,
-            provider="anthropic",
-            model=model,
-            match_key=key,
-            ts=1_763_000_000.0 + self.index,
+            self.index, head=HEAD, provider="anthropic", model=model, match_key=key, ts=1_763_000_000.0 + self.index
         )
         head = ResponseHead(status=status, reason="", headers=(("content-type", "application/json"),))
         self.writer.request(request, asked)
@@ -96,12 +86,7 @@ def refund(shelf: Shelf) -> None:
     before = [ASK, said(words("I look."), USE)]
     claude.say([*before, result(LONG)], words("It is active, so I go on."))
     claude.say(
-        [
-            *before,
-            result(CUT),
-            said(words("It is active, so I go on.")),
-            {"role": "user", "content": "Good."},
-        ],
+        [*before, result(CUT), said(words("It is active, so I go on.")), {"role": "user", "content": "Good."}],
         words("Done."),
     )
     claude.end()
@@ -171,22 +156,8 @@ def test_any_two_steps_can_be_compared(rewind: Rewind, refund: None) -> None:
     view = rewind("inspect", "refund:3", "--context", "--diff", "1", "--json").json()
     assert view["schema"] == "rewind/context@1"
     assert (view["step"], view["compared_with"]) == (3, 1)
-    assert [change["fate"] for change in view["changes"]] == [
-        "same",
-        "same",
-        "added",
-        "added",
-        "added",
-        "added",
-    ]
-    assert [entry["what"] for entry in view["entries"]] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "user",
-    ]
+    assert [change["fate"] for change in view["changes"]] == ["same", "same", "added", "added", "added", "added"]
+    assert [entry["what"] for entry in view["entries"]] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert rewind("inspect", "refund:3", "--context", "--diff", "9").code == ExitCode.NOT_FOUND
 
 
@@ -205,9 +176,7 @@ def test_a_changed_prompt_shows_both_wordings(rewind: Rewind, shelf: Shelf) -> N
     assert re.search(r"^\+ …?.*after confirmation", shown, re.MULTILINE)
 
 
-def test_threads_are_shown_where_there_are_several_and_retries_are_named(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_threads_are_shown_where_there_are_several_and_retries_are_named(rewind: Rewind, shelf: Shelf) -> None:
     claude = Claude(shelf.begin("7f3a2b9c"))
     task = "Find out whether the account 4711 is active."
     start = {"type": "tool_use", "id": "t1", "name": "delegate", "input": {"task": task}}
@@ -224,9 +193,12 @@ def test_threads_are_shown_where_there_are_several_and_retries_are_named(
     assert re.search(r"^ +3 +llm +2 ← 1 .*retry of 2: It is\.$", shown, re.MULTILINE)
     view = rewind("inspect", "last", "--json").json()["outline"]
     assert view["threads"] == 2
-    assert [
-        (step["thread"], step["parent"], step["started_by"], step["retry_of"]) for step in view["steps"]
-    ] == [(1, None, None, None), (2, None, 1, None), (2, None, 1, 2), (1, 1, None, None)]
+    assert [(step["thread"], step["parent"], step["started_by"], step["retry_of"]) for step in view["steps"]] == [
+        (1, None, None, None),
+        (2, None, 1, None),
+        (2, None, 1, 2),
+        (1, 1, None, None),
+    ]
     assert "thread  2, started by step 1" in rewind("inspect", "last:2").text
 
 
@@ -250,17 +222,13 @@ def test_an_unknown_price_is_a_dash_and_counted(rewind: Rewind, shelf: Shelf) ->
     assert rewind("inspect", "last", "--json").json()["outline"]["steps"][0]["cost_usd"] is None
 
 
-def test_prices_of_ones_own_win(
-    rewind: Rewind, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prices_of_ones_own_win(rewind: Rewind, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claude = Claude(shelf.begin("7f3a2b9c"))
     claude.say([ASK], words("Hm."), model="nobody-knows-me")
     claude.end()
     project = tmp_path / "project"
     project.mkdir()
-    (project / "pyproject.toml").write_text(
-        '[tool.rewind.prices]\n"nobody-*" = { input = 1000, output = 0 }\n'
-    )
+    (project / "pyproject.toml").write_text('[tool.rewind.prices]\n"nobody-*" = { input = 1000, output = 0 }\n')
     monkeypatch.chdir(project)
     assert re.search(r"^cost +\$1\.00$", rewind("inspect", "last").text, re.MULTILINE)
 
@@ -278,9 +246,7 @@ def test_prices_of_ones_own_win(
         ("refund:1.1", "--context"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
-    rewind: Rewind, refund: None, arguments: tuple[str, ...]
-) -> None:
+def test_options_that_do_not_go_together_are_refused(rewind: Rewind, refund: None, arguments: tuple[str, ...]) -> None:
     ran = rewind("inspect", *arguments)
     assert ran.code == ExitCode.USAGE
     assert "Traceback" not in ran.talk
@@ -298,9 +264,7 @@ def test_what_is_no_call_to_a_model_has_no_context(rewind: Rewind, shelf: Shelf)
 
 def test_a_value_with_a_line_break_cannot_pose_as_another_fact(rewind: Rewind, shelf: Shelf) -> None:
     claude = Claude(shelf.begin("7f3a2b9c"))
-    claude.say(
-        [ASK], words("Hm."), {**USE, "name": "look\nNo later request brought a result."}, model="m\ncost  $0"
-    )
+    claude.say([ASK], words("Hm."), {**USE, "name": "look\nNo later request brought a result."}, model="m\ncost  $0")
     claude.end()
     for target in ("last", "last:1", "last:1.1"):
         shown = rewind("inspect", target).text
@@ -313,9 +277,7 @@ def test_the_steps_fit_a_narrow_screen(rewind: Rewind, refund: None, monkeypatch
     assert max(len(line) for line in rows(rewind("inspect", "refund").text)) <= 80
 
 
-def test_a_damaged_request_is_named_and_not_shown_as_empty(
-    rewind: Rewind, shelf: Shelf, refund: None
-) -> None:
+def test_a_damaged_request_is_named_and_not_shown_as_empty(rewind: Rewind, shelf: Shelf, refund: None) -> None:
     (pack,) = shelf.home.glob("sessions/*/pack")
     pack.write_bytes(pack.read_bytes()[:40])
     ran = rewind("inspect", "refund:1", "--context")

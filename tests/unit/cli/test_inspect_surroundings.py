@@ -27,19 +27,14 @@ def keep(shelf: Shelf, found: Surroundings) -> None:
             "commit     0123456789ab on main, with uncommitted changes fedcba98",
         ),
         (replace(CLEAN, dirty=True), "commit     0123456789ab on main, with uncommitted changes"),
-        (
-            replace(CLEAN, dirty=None),
-            "commit     0123456789ab on main, not known whether anything was changed",
-        ),
+        (replace(CLEAN, dirty=None), "commit     0123456789ab on main, not known whether anything was changed"),
         (
             Surroundings(locks={"go.sum": "1111222233334444", "uv.lock": "5555666677778888"}),
             "locks      go.sum 11112222 · uv.lock 55556666",
         ),
     ],
 )
-def test_what_is_known_is_a_line_of_the_head(
-    rewind: Rewind, shelf: Shelf, found: Surroundings, line: str
-) -> None:
+def test_what_is_known_is_a_line_of_the_head(rewind: Rewind, shelf: Shelf, found: Surroundings, line: str) -> None:
     keep(shelf, found)
     assert line in rewind("inspect", "7f3a").text.splitlines()
 

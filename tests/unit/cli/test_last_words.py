@@ -18,13 +18,7 @@ from rewind.runs.tally import MissNote
 
 
 def recorded(*, quiet: bool = False, cost: str | None = None, **changes: Any) -> list[str]:
-    fields: dict[str, Any] = {
-        "session_id": "7f3a2b9c",
-        "exit_code": 0,
-        "llm_calls": 12,
-        "tokens": 3241,
-        "seconds": 8.4,
-    }
+    fields: dict[str, Any] = {"session_id": "7f3a2b9c", "exit_code": 0, "llm_calls": 12, "tokens": 3241, "seconds": 8.4}
     stream = io.StringIO()
     print_recorded(Terminal(stream), RecordResult(**(fields | changes)), quiet=quiet, cost=cost)
     return stream.getvalue().splitlines()
@@ -106,21 +100,13 @@ def test_an_exact_replay_is_one_line():
 @pytest.mark.parametrize(
     ("changes", "code", "last"),
     [
-        (
-            {"output": "not compared"},
-            ExitCode.OK,
-            "12/12 steps replayed · 0 network calls · output not compared",
-        ),
+        ({"output": "not compared"}, ExitCode.OK, "12/12 steps replayed · 0 network calls · output not compared"),
         (
             {"drifted": 2, "live": 1, "network_calls": 1},
             ExitCode.OK,
             "12/12 steps replayed · 2 drifted · 1 live · 1 network call · output identical",
         ),
-        (
-            {"output": "different"},
-            ExitCode.DIFFERENT,
-            "12/12 steps replayed · 0 network calls · output different",
-        ),
+        ({"output": "different"}, ExitCode.DIFFERENT, "12/12 steps replayed · 0 network calls · output different"),
         (
             {"exit_code": 3},
             ExitCode.DIFFERENT,
@@ -151,11 +137,7 @@ def test_an_exact_replay_is_one_line():
             ExitCode.INTERRUPTED,
             "4/12 steps replayed · interrupted before step 5 · 0 network calls · output identical so far",
         ),
-        (
-            {"played": 3, "unasked": 5},
-            ExitCode.MISS,
-            "3/12 steps replayed · 0 network calls · output identical",
-        ),
+        ({"played": 3, "unasked": 5}, ExitCode.MISS, "3/12 steps replayed · 0 network calls · output identical"),
         (
             {
                 "played": 1,
@@ -179,11 +161,4 @@ def test_a_difference_and_a_miss_come_before_the_last_line():
         misses=(MissNote(reason="never recorded", detail=""),),
         remarks=("remark",),
     )
-    assert lines[:6] == [
-        "--- recorded",
-        "+++ replayed",
-        "-a",
-        "+b \\x1b[31m",
-        "miss: never recorded",
-        "remark",
-    ]
+    assert lines[:6] == ["--- recorded", "+++ replayed", "-a", "+b \\x1b[31m", "miss: never recorded", "remark"]

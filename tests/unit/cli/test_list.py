@@ -41,8 +41,7 @@ def test_cost_threads_and_tags_have_their_columns(rewind: Rewind, shelf: Shelf, 
     # 1,200 × $10 and 34 × $100 a million for step 1, $10 a million for step 3; step 2 failed inside a 200: unknown.
     cost = "$0.015+"
     assert re.search(
-        rf"✓ ok · 1 error +3 +3 +2 +1,235 +{re.escape(cost)} +8.4 s +env=prod urgent +python agent.py$",
-        row,
+        rf"✓ ok · 1 error +3 +3 +2 +1,235 +{re.escape(cost)} +8.4 s +env=prod urgent +python agent.py$", row
     )
 
 
@@ -61,9 +60,7 @@ def test_a_sum_that_leaves_calls_out_is_marked_and_explained(rewind: Rewind, she
     assert (session["cost_usd"], session["unpriced"], session["peak_context"]) == (0.011, 1, 1000)
 
 
-def test_a_session_without_calls_has_no_cost_and_one_without_prices_an_unknown_one(
-    rewind: Rewind, shelf: Shelf
-):
+def test_a_session_without_calls_has_no_cost_and_one_without_prices_an_unknown_one(rewind: Rewind, shelf: Shelf):
     shelf.add("aaaaaaaa", started=1_700_000_000.0)
     shelf.add("bbbbbbbb", b"{}", started=1_700_000_001.0)
     _, unpriced, empty = rewind("list").text.splitlines()
@@ -72,9 +69,7 @@ def test_a_session_without_calls_has_no_cost_and_one_without_prices_an_unknown_o
     assert rewind("list").talk == ""
 
 
-def test_a_narrow_screen_keeps_the_columns_that_matter(
-    rewind: Rewind, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_narrow_screen_keeps_the_columns_that_matter(rewind: Rewind, shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
     shelf.add("7f3a2b9c", b"{}", name="refund", tags={"env": "prod"})
     monkeypatch.setenv("COLUMNS", "80")
     titles, row = rewind("list").text.splitlines()
@@ -101,9 +96,7 @@ def test_a_narrow_screen_keeps_the_columns_that_matter(
         (("--name", "refund", "--limit", "1"), "2"),
     ],
 )
-def test_filters_choose_and_can_be_combined(
-    rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...], expected: str
-):
+def test_filters_choose_and_can_be_combined(rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...], expected: str):
     shelf.add("1aaaaaaa", name="refund-1", tags={"env": "prod", "x": ""}, started=1_700_000_000.0)
     shelf.add("2aaaaaaa", b"{}", name="Refund-2", tags={"env": "test"}, started=1_700_000_060.0, exit_code=3)
     shelf.add("3aaaaaaa", started=1_700_100_000.0)
@@ -126,14 +119,7 @@ def test_filters_that_nothing_passes_are_said(rewind: Rewind, shelf: Shelf):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("--name", "x"),
-        ("--status", "ok"),
-        ("--tag", "a=b"),
-        ("--text", "x"),
-        ("--since", "7d"),
-        ("--limit", "0"),
-    ],
+    [("--name", "x"), ("--status", "ok"), ("--tag", "a=b"), ("--text", "x"), ("--since", "7d"), ("--limit", "0")],
 )
 def test_a_filter_on_no_store_is_an_empty_list(rewind: Rewind, home: Path, arguments: tuple[str, ...]):
     ran = rewind("list", *arguments)

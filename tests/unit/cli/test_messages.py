@@ -93,18 +93,10 @@ def test_up_to_a_step_its_answer_is_the_last_message(rewind: Rewind, talked: str
 
 
 @pytest.mark.parametrize("api", ["openai", "responses", "anthropic", "gemini"])
-def test_every_shape_says_the_same_and_the_system_prompt_is_not_lost(
-    rewind: Rewind, talked: str, api: str
-) -> None:
+def test_every_shape_says_the_same_and_the_system_prompt_is_not_lost(rewind: Rewind, talked: str, api: str) -> None:
     found = rewind("messages", talked, "--as", api, "--json").json()
     assert found["schema"] == "rewind/messages@1"
-    assert (found["session"], found["step"], found["thread"], found["api"], found["model"]) == (
-        talked,
-        2,
-        1,
-        api,
-        "m",
-    )
+    assert (found["session"], found["step"], found["thread"], found["api"], found["model"]) == (talked, 2, 1, api, "m")
     request = fresh(api, found)
     asked = identify(request.head).reader.asked(request)
     assert [part.text for part in asked.system if hasattr(part, "text")] == [SYSTEM]
@@ -113,9 +105,7 @@ def test_every_shape_says_the_same_and_the_system_prompt_is_not_lost(
 
 
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
-def test_a_system_prompt_that_stands_beside_the_list_is_spoken_of(
-    rewind: Rewind, talked: str, api: str
-) -> None:
+def test_a_system_prompt_that_stands_beside_the_list_is_spoken_of(rewind: Rewind, talked: str, api: str) -> None:
     ran = rewind("messages", talked, "--as", api)
     assert SYSTEM not in ran.text
     assert f"{api} takes the system prompt outside the list: --json has it" in ran.talk
@@ -144,10 +134,7 @@ def test_history_that_the_provider_keeps_is_told_from_the_earlier_steps(rewind: 
     output = {"type": "function_call_output", "call_id": "c", "output": "21 °C"}
     talk = [
         ({"model": "m", "instructions": SYSTEM, "input": "How warm?"}, answer(1, call)),
-        (
-            {"model": "m", "instructions": SYSTEM, "previous_response_id": "resp_1", "input": [output]},
-            answer(2, text),
-        ),
+        ({"model": "m", "instructions": SYSTEM, "previous_response_id": "resp_1", "input": [output]}, answer(2, text)),
     ]
     record(shelf, "cccccccc", talk, target="/v1/responses")
     assert rewind("messages", "cccccccc").json() == [
@@ -163,9 +150,7 @@ def test_history_that_the_provider_keeps_is_told_from_the_earlier_steps(rewind: 
         assert [message.text for message in messages] == ["How warm?", "", "", "Warm."]
 
 
-def test_of_several_threads_the_one_of_the_last_call_is_told_or_the_one_named(
-    rewind: Rewind, shelf: Shelf
-) -> None:
+def test_of_several_threads_the_one_of_the_last_call_is_told_or_the_one_named(rewind: Rewind, shelf: Shelf) -> None:
     sub = {"role": "user", "content": "Look up the population of Oslo in the register."}
     talk = [
         (chat(USER), completion(said("First, something else."))),
@@ -175,10 +160,7 @@ def test_of_several_threads_the_one_of_the_last_call_is_told_or_the_one_named(
     ran = rewind("messages", "dddddddd")
     assert ran.json()[1:] == [sub, said("700,000")]
     assert ran.talk == "thread 2 of 2, step 2; --thread N\n"
-    assert rewind("messages", "dddddddd", "--thread", "1").json()[1:] == [
-        USER,
-        said("First, something else."),
-    ]
+    assert rewind("messages", "dddddddd", "--thread", "1").json()[1:] == [USER, said("First, something else.")]
     assert rewind("messages", "dddddddd:1").talk == ""
 
 
@@ -206,9 +188,7 @@ def test_a_call_that_got_no_answer_ends_with_its_question(rewind: Rewind, shelf:
         (["nobody"], 3, "No session is called 'nobody'"),
     ],
 )
-def test_what_is_not_there_is_named(
-    rewind: Rewind, talked: str, arguments: list[str], code: int, why: str
-) -> None:
+def test_what_is_not_there_is_named(rewind: Rewind, talked: str, arguments: list[str], code: int, why: str) -> None:
     ran = rewind("messages", *arguments)
     assert (ran.code, ran.data) == (code, b"")
     assert why in ran.talk and "try: " in ran.talk

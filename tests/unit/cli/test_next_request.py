@@ -82,19 +82,13 @@ def test_of_the_first_call_all_is_shown(talk: Talk, home: Path) -> None:
 
 def test_a_call_that_no_model_answers_is_shown_as_it_is(shelf: Shelf, home: Path) -> None:
     writer = shelf.begin("7f3a2b9c")
-    head = RequestHead(
-        method="PUT", scheme="https", host="db.example", port=443, target="/orders/8821", headers=()
-    )
+    head = RequestHead(method="PUT", scheme="https", host="db.example", port=443, target="/orders/8821", headers=())
     half = a_request(1, head=head, kind=StepKind.HTTP_CALL, provider="http", model=None)
     writer.request(half, b'{"status":"\x1b[31mpaid"}')
     writer.response(1, an_answer(2), b"{}")
     writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
     lines = shown(home, 1)
-    assert lines[:3] == [
-        "before step 1 of 1  http_call",
-        "to    PUT https://db.example/orders/8821",
-        "size  22 bytes",
-    ]
+    assert lines[:3] == ["before step 1 of 1  http_call", "to    PUT https://db.example/orders/8821", "size  22 bytes"]
     assert lines[4] == '{"status":"\\x1b[31mpaid"}', "it cannot steer the terminal"
     assert lines[6] == "the recording answers  200  1,200 tokens in, 34 out"
 

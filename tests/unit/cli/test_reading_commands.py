@@ -58,20 +58,7 @@ def test_the_list_is_newest_first_with_stable_columns(rewind: Rewind, shelf: She
     shelf.add("bbbbbbbb", b"{}", b"{}", name="new", started=1_700_000_100.0, exit_code=3)
     titles, first, second = rewind("list").text.splitlines()
     assert titles.split() == (
-        [
-            "id",
-            "name",
-            "age",
-            "status",
-            "steps",
-            "llm",
-            "threads",
-            "tokens",
-            "cost",
-            "took",
-            "tags",
-            "command",
-        ]
+        ["id", "name", "age", "status", "steps", "llm", "threads", "tokens", "cost", "took", "tags", "command"]
     )
     assert first.split()[:2] == ["bbbbbbbb", "new"]
     assert re.search(r"✗ exit 3 +2 +2 +- +2,468 +— +0.0 s +- +python agent.py$", first)
@@ -88,9 +75,7 @@ def test_the_limit_says_when_there_are_more(rewind: Rewind, shelf: Shelf):
     assert [row["id"][0] for row in rewind("list", "--json", "--limit", "2").json()["sessions"]] == ["2", "1"]
 
 
-def test_the_unique_part_of_an_id_stands_out_on_a_screen(
-    rewind: Rewind, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_unique_part_of_an_id_stands_out_on_a_screen(rewind: Rewind, shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
     shelf.add("7f3a2b9c")
     shelf.add("7f000000", started=1_700_000_001.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -111,9 +96,7 @@ def test_a_session_that_was_never_ended_is_listed_as_interrupted(rewind: Rewind,
 
 
 def test_a_session_head_says_what_ran_and_how_it_went(rewind: Rewind, shelf: Shelf):
-    writer = shelf.begin(
-        "7f3a2b9c", name="refund", tags={"ticket": "4711"}, command=("python", "my agent.py")
-    )
+    writer = shelf.begin("7f3a2b9c", name="refund", tags={"ticket": "4711"}, command=("python", "my agent.py"))
     writer.end(ended=1_700_000_008.4, exit_code=3, redactions=2, remarks=("one client went around",))
     shown = rewind("inspect", "7f3a").text
     for part in (
@@ -198,17 +181,10 @@ def test_raw_on_a_screen_is_escaped(rewind: Rewind, shelf: Shelf, monkeypatch: p
 
 def test_nothing_that_was_recorded_can_steer_the_terminal(rewind: Rewind, shelf: Shelf):
     """Threat 15: every field of every command."""
-    writer = shelf.begin(
-        "7f3a2b9c", name=HOSTILE, command=("sh", HOSTILE), cwd=HOSTILE, tags={HOSTILE: HOSTILE}
-    )
+    writer = shelf.begin("7f3a2b9c", name=HOSTILE, command=("sh", HOSTILE), cwd=HOSTILE, tags={HOSTILE: HOSTILE})
     head = a_request().head
     hostile_head = type(head)(
-        method="POST",
-        scheme="https",
-        host="api.example",
-        port=443,
-        target="/" + HOSTILE,
-        headers=((HOSTILE, HOSTILE),),
+        method="POST", scheme="https", host="api.example", port=443, target="/" + HOSTILE, headers=((HOSTILE, HOSTILE),)
     )
     for index, content_type in enumerate(("text/plain", "text/event-stream", "application/json"), 1):
         writer.request(a_request(index, head=hostile_head, model=HOSTILE, note=HOSTILE), HOSTILE.encode())
@@ -241,12 +217,8 @@ def test_nothing_that_was_recorded_can_steer_the_terminal(rewind: Rewind, shelf:
         assert ran.code in (0, 2, 3), (arguments, ran.talk)
 
 
-@pytest.mark.parametrize(
-    "arguments", [("inspect", "{}"), ("inspect", "{}:2"), ("verify", "{}"), ("replay", "{}")]
-)
-def test_an_unknown_session_is_an_error_with_the_nearest(
-    rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]
-):
+@pytest.mark.parametrize("arguments", [("inspect", "{}"), ("inspect", "{}:2"), ("verify", "{}"), ("replay", "{}")])
+def test_an_unknown_session_is_an_error_with_the_nearest(rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]):
     shelf.add("7f3a2b9c", name="refund")
     ran = rewind(*(argument.format("refnd") for argument in arguments))
     assert ran.code == ExitCode.NOT_FOUND
@@ -287,9 +259,7 @@ def test_a_step_that_is_not_there_names_the_nearest(rewind: Rewind, shelf: Shelf
         ("inspect", "last:1", "--raw", "--request", "--response"),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(
-    rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]
-):
+def test_options_that_contradict_each_other_are_refused(rewind: Rewind, shelf: Shelf, arguments: tuple[str, ...]):
     shelf.add("7f3a2b9c", b"{}")
     assert rewind(*arguments).code == ExitCode.USAGE
 
@@ -380,7 +350,5 @@ def test_bad_settings_stop_every_command_before_anything_happens(
     (tmp_path / "pyproject.toml").write_text("[tool.rewind]\nhots = []\n")
     ran = rewind(*arguments)
     assert ran.code == ExitCode.USAGE
-    assert ran.talk == (
-        f"rewind: {tmp_path}/pyproject.toml [tool.rewind] has no setting 'hots'.\n  try: 'hosts'\n"
-    )
+    assert ran.talk == (f"rewind: {tmp_path}/pyproject.toml [tool.rewind] has no setting 'hots'.\n  try: 'hosts'\n")
     assert not home.exists()

@@ -110,9 +110,7 @@ def test_options_narrow_the_search(rewind: Rewind, shelf: Shelf):
     add(shelf, "8f3a2b9c", ("word", "the Word"), started=1_750_000_000.0)
 
     def places(*options: str) -> list[str]:
-        return [
-            " ".join(line.split()[::3][:2]) for line in rewind("search", "word", *options).text.splitlines()
-        ]
+        return [" ".join(line.split()[::3][:2]) for line in rewind("search", "word", *options).text.splitlines()]
 
     assert places("--in", "assistant") == ["8f3a2b9c:1 assistant", "7f3a2b9c:1 assistant"]
     assert places("--session", "old") == ["7f3a2b9c:1 user", "7f3a2b9c:1 assistant"]
@@ -183,9 +181,7 @@ class Impatient:
         return self._moment
 
 
-def test_a_long_catch_up_shows_where_it_is_and_clears_up(
-    shelf: Shelf, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_long_catch_up_shows_where_it_is_and_clears_up(shelf: Shelf, home: Path, monkeypatch: pytest.MonkeyPatch):
     for number in range(3):
         add(shelf, f"{number}aaaaaaa", ("word", "ok"), started=1_700_000_000.0 + number)
     monkeypatch.setattr("sys.stderr", screen := Screen())

@@ -39,9 +39,7 @@ tell()
 def loaded(tmp_path: Path, *arguments: str, stop_at_the_agent: bool = False) -> set[str]:
     """The modules that a fresh interpreter has when the command is done, or is about to start an agent."""
     report = tmp_path / "modules.json"
-    code = WATCHED.format(
-        sources=SOURCES, report=str(report), arguments=list(arguments), stop=stop_at_the_agent
-    )
+    code = WATCHED.format(sources=SOURCES, report=str(report), arguments=list(arguments), stop=stop_at_the_agent)
     env = {**os.environ, "REWIND_HOME": str(tmp_path / "store")}
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=env)
     return set(json.loads(report.read_text()))
@@ -61,9 +59,7 @@ def ours(modules: set[str]) -> int:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_command_loads_no_more_than_its_budget(
-    tmp_path: Path, arguments: list[str], most: int, never: set[str]
-):
+def test_a_command_loads_no_more_than_its_budget(tmp_path: Path, arguments: list[str], most: int, never: set[str]):
     modules = loaded(tmp_path, *arguments)
     already = loaded(tmp_path, "--version")  # what the interpreter itself brings
     assert ours(modules) <= most

@@ -92,9 +92,7 @@ def test_a_cell_stays_on_its_line_whatever_it_holds():
 
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=4), st.integers(20, 60))
 def test_a_table_with_room_to_give_never_leaves_the_screen(texts, width):
-    lines = table(
-        [Column("n"), Column("text", flexible=True, least=4)], [["1", text] for text in texts], width
-    )
+    lines = table([Column("n"), Column("text", flexible=True, least=4)], [["1", text] for text in texts], width)
     assert len(lines) == len(texts) + 1
     assert all(display_width(line) <= width for line in lines)
 

@@ -44,21 +44,12 @@ def test_children_stand_under_their_parents_oldest_first_and_the_newest_tree_com
         session("a1b1b1b1", 5, forked_from=lineage("a1a1a1a1")),
         session("a1c1c1c1", 6, forked_from=lineage("a1b1b1b1")),
         session("cccccccc", 7),
-    ) == [
-        "cccccccc",
-        "aaaaaaaa",
-        "├─ a1a1a1a1",
-        "│  └─ a1b1b1b1",
-        "│     └─ a1c1c1c1",
-        "└─ a2a2a2a2",
-        "bbbbbbbb",
-    ]
+    ) == ["cccccccc", "aaaaaaaa", "├─ a1a1a1a1", "│  └─ a1b1b1b1", "│     └─ a1c1c1c1", "└─ a2a2a2a2", "bbbbbbbb"]
 
 
 def test_a_parent_that_is_gone_is_shown_as_such_once() -> None:
     assert drawn(
-        session("a1a1a1a1", 3, forked_from=lineage("aaaaaaaa")),
-        session("a2a2a2a2", 4, forked_from=lineage("aaaaaaaa")),
+        session("a1a1a1a1", 3, forked_from=lineage("aaaaaaaa")), session("a2a2a2a2", 4, forked_from=lineage("aaaaaaaa"))
     ) == ["aaaaaaaa (gone)", "├─ a1a1a1a1", "└─ a2a2a2a2"]
 
 
@@ -82,8 +73,7 @@ def test_the_lines_are_drawn_with_what_the_screen_has(signs: bool, corner: str) 
     rows = [
         ListedSession(session("aaaaaaaa", 1), Totals(steps=3)),
         ListedSession(
-            session("bbbbbbbb", 2, forked_from=lineage("aaaaaaaa", 4, "system=Be\x1b[2J kind")),
-            Totals(steps=1),
+            session("bbbbbbbb", 2, forked_from=lineage("aaaaaaaa", 4, "system=Be\x1b[2J kind")), Totals(steps=1)
         ),
     ]
     print_tree(Terminal(stream, width=90, signs=signs), rows, now=61)
@@ -112,9 +102,7 @@ def test_list_tree_shows_edits_samples_and_ancestors_beyond_the_filter(rewind: R
     assert lines[3].endswith("at step 2: temperature=0, edited by hand · sample 3")
     filtered = rewind("list", "--tree", "--name", "cooler").text.splitlines()
     assert [line.split()[0] for line in filtered] == ["aaaaaaaa", "└─"], "with the session it comes from"
-    assert [row["id"] for row in rewind("list", "--name", "cooler", "--json").json()["sessions"]] == [
-        "bbbbbbbb"
-    ]
+    assert [row["id"] for row in rewind("list", "--name", "cooler", "--json").json()["sessions"]] == ["bbbbbbbb"]
     told = {row["id"]: row["forked_from"] for row in rewind("list", "--json").json()["sessions"]}
     assert told["aaaaaaaa"] is None
     assert told["bbbbbbbb"] == {

@@ -67,9 +67,7 @@ class Tape:
 
     def run(self) -> ComparedRun:
         bodies = {step.index: (asked, answered) for step, asked, answered in self.steps}
-        start = SessionStart(
-            id=SessionId("7f3a2b9c"), name=None, command=(), cwd="", started=0.0, rewind_version=""
-        )
+        start = SessionStart(id=SessionId("7f3a2b9c"), name=None, command=(), cwd="", started=0.0, rewind_version="")
         session = Session(start=start, end=None, status=Status.ENDED, folder="")
         steps = tuple(step for step, _, _ in self.steps)
         return ComparedRun(Recording(session=session, steps=steps), lambda step: bodies[step.index])
@@ -128,11 +126,7 @@ class Chat:
         return self
 
     def _request(self) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "model": self.model,
-            **self.settings,
-            "messages": copy.deepcopy(self.messages),
-        }
+        request: dict[str, Any] = {"model": self.model, **self.settings, "messages": copy.deepcopy(self.messages)}
         if self.system:
             request["system"] = self.system
         if self.tools:

@@ -39,10 +39,7 @@ def test_a_changed_step_is_paired_with_what_stands_in_its_place() -> None:
 
 def test_repeated_turns_are_paired_in_order() -> None:
     again = ["go on"] * 5
-    assert indexes(a_chat("one", *again), a_chat("one", *again, "go on")) == [
-        *((n, n) for n in range(1, 7)),
-        (None, 7),
-    ]
+    assert indexes(a_chat("one", *again), a_chat("one", *again, "go on")) == [*((n, n) for n in range(1, 7)), (None, 7)]
 
 
 def test_the_end_is_found_again_behind_a_stretch_that_differs() -> None:

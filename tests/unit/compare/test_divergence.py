@@ -103,9 +103,7 @@ def test_each_change_is_named(changes: dict[str, Any], kind: CauseKind) -> None:
 
 
 def test_several_causes_are_all_told_in_the_order_of_evidence() -> None:
-    finding = found(
-        good(), refusing(given='{"status": "frozen"}', system="Be harsh.", settings={"max_tokens": 5})
-    )
+    finding = found(good(), refusing(given='{"status": "frozen"}', system="Be harsh.", settings={"max_tokens": 5}))
     assert kinds(finding) == [CauseKind.SYSTEM, CauseKind.PARAMETERS, CauseKind.TOOL_OUTPUT]
 
 
@@ -148,10 +146,7 @@ def test_user_input_that_changed_is_named() -> None:
     ("edit", "fate"),
     [
         (lambda messages: messages[:1] + messages[3:], Fate.DROPPED),
-        (
-            lambda messages: [*messages[:1], {"role": "user", "content": "By the way."}, *messages[1:]],
-            Fate.INJECTED,
-        ),
+        (lambda messages: [*messages[:1], {"role": "user", "content": "By the way."}, *messages[1:]], Fate.INJECTED),
         (lambda messages: [{"role": "user", "content": "I want my"}, *messages[1:]], Fate.TRUNCATED),
     ],
 )
@@ -160,11 +155,7 @@ def test_a_history_that_the_agent_edited_is_named(
 ) -> None:
     a, b = Tape(), Tape()
     for tape in (a, b):
-        one = (
-            Chat(tape, tools=TOOLS)
-            .user("I want my money back for order 8821.")
-            .says("Let me look.", [LOOKUP])
-        )
+        one = Chat(tape, tools=TOOLS).user("I want my money back for order 8821.").says("Let me look.", [LOOKUP])
         one.results('{"status": "active"}').says("It is active. What shall I do about it now?")
         if tape is b:
             one.messages = edit(one.messages)
@@ -231,12 +222,7 @@ def test_an_answer_that_broke_off_is_named() -> None:
 
 def test_a_retry_that_went_well_is_no_parting() -> None:
     tape = Tape()
-    one = (
-        Chat(tape, tools=TOOLS)
-        .user("I want my money back for order 8821.")
-        .fails()
-        .says("Let me look.", [LOOKUP])
-    )
+    one = Chat(tape, tools=TOOLS).user("I want my money back for order 8821.").fails().says("Let me look.", [LOOKUP])
     one.results('{"status": "active"}').says("It is active.", [REFUND])
     one.results('{"refunded": 189.0}').fails().says(DONE)
     assert not found(good(), tape).diverges

@@ -9,11 +9,7 @@ KIND, HARSH = "Be kind.", "Be harsh."
 
 def one_run(answer: str, *, system: str = KIND, given: str = "active", extra: bool = False) -> Tape:
     tape = Tape()
-    chat = (
-        Chat(tape, system=system, prefix=f"toolu_{id(tape)}")
-        .user("Refund me.")
-        .says("Let me look.", [("look", {})])
-    )
+    chat = Chat(tape, system=system, prefix=f"toolu_{id(tape)}").user("Refund me.").says("Let me look.", [("look", {})])
     if extra:
         chat.results(given).says("Hm, once more.", [("look", {})])
     chat.results(given).says(answer)
@@ -57,10 +53,7 @@ def test_times_in_a_prompt_are_no_reason() -> None:
     def at(time: str) -> str:
         return f"Be kind. It is {time}."
 
-    goods = [
-        one_run("Yes.", system=at("2026-11-15T09:14:02Z")),
-        one_run("Yes.", system=at("2026-11-15T10:14:02Z")),
-    ]
+    goods = [one_run("Yes.", system=at("2026-11-15T09:14:02Z")), one_run("Yes.", system=at("2026-11-15T10:14:02Z"))]
     bads = [one_run("No.", system=at("2026-11-16T09:14:02Z"))]
     parting = parted(goods, bads)
     assert parting.at == 1 and kinds(parting) == []
@@ -75,8 +68,6 @@ def test_a_tool_output_that_all_bad_runs_got_is_the_reason() -> None:
 
 
 def test_a_step_that_all_bad_runs_make_has_a_column_of_its_own() -> None:
-    parting = parted(
-        [one_run("Yes."), one_run("Yes.")], [one_run("No.", extra=True), one_run("No.", extra=True)]
-    )
+    parting = parted([one_run("Yes."), one_run("Yes.")], [one_run("No.", extra=True), one_run("No.", extra=True)])
     assert len(parting.columns) == 3
     assert parting.at is not None

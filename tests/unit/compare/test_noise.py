@@ -79,9 +79,7 @@ def test_what_a_run_may_turn_on_is_no_noise(before: str, after: str) -> None:
 
 
 def test_several_kinds_of_noise_are_all_named() -> None:
-    noise = only_noise(
-        "2026-11-15T09:14:02Z toolu_01A09q90qw90lq917", "2026-11-16T09:14:03Z toolu_01B09q90qw90lq917"
-    )
+    noise = only_noise("2026-11-15T09:14:02Z toolu_01A09q90qw90lq917", "2026-11-16T09:14:03Z toolu_01B09q90qw90lq917")
     assert str(noise) == "an id and a time"
 
 

@@ -27,17 +27,12 @@ REFUSAL = says("I cannot complete this action without explicit confirmation.")
         (says("Hm.", ("look", {})), AnswerOutcome.UNCLEAR),
     ],
 )
-def test_the_tools_decide_where_the_runs_ask_for_different_ones(
-    answer: Answered, outcome: AnswerOutcome
-) -> None:
+def test_the_tools_decide_where_the_runs_ask_for_different_ones(answer: Answered, outcome: AnswerOutcome) -> None:
     assert answer_outcome(answer, REFUND, REFUSAL) is outcome
 
 
 def test_words_decide_where_no_tools_are_asked_for() -> None:
-    yes, no = (
-        says("The refund of $189 is on its way to you."),
-        says("I am sorry, this order cannot be refunded."),
-    )
+    yes, no = (says("The refund of $189 is on its way to you."), says("I am sorry, this order cannot be refunded."))
     assert answer_outcome(says("The refund is on its way to you."), yes, no) is AnswerOutcome.GOOD
     assert answer_outcome(says("Sorry, it cannot be refunded."), yes, no) is AnswerOutcome.BAD
     assert answer_outcome(says("42"), yes, no) is AnswerOutcome.UNCLEAR

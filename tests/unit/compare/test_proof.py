@@ -91,9 +91,7 @@ def test_no_letter_of_either_text_is_lost(good: str, bad: str) -> None:
 
 
 @given(st.integers(1, 24), st.data())
-def test_what_is_found_turns_the_outcome_and_nothing_of_it_can_be_spared(
-    count: int, data: st.DataObject
-) -> None:
+def test_what_is_found_turns_the_outcome_and_nothing_of_it_can_be_spared(count: int, data: st.DataObject) -> None:
     needed = data.draw(st.frozensets(st.integers(0, count - 1), min_size=1, max_size=4))
     found, asked = answered(smallest(count), lambda put_back: needed <= put_back)
     assert found == needed

@@ -63,9 +63,7 @@ def chat(system: str, question: str, answer: str) -> Tape:
     tape = Tape()
     messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
     choice = {"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}
-    tape.add(
-        {"model": "gpt-4o", "messages": messages}, {"id": "c", "model": "gpt-4o", "choices": [choice]}, **CHAT
-    )
+    tape.add({"model": "gpt-4o", "messages": messages}, {"id": "c", "model": "gpt-4o", "choices": [choice]}, **CHAT)
     return tape
 
 
@@ -83,9 +81,7 @@ def test_a_whole_conversation_is_put_back_behind_the_prompt_of_the_bad_run() -> 
         {"role": "user", "content": "Refund me."},
     ]
     choice = {"index": 0, "message": {"role": "assistant", "content": "No."}, "finish_reason": "stop"}
-    bad.add(
-        {"model": "gpt-4o", "messages": messages}, {"id": "c", "model": "gpt-4o", "choices": [choice]}, **CHAT
-    )
+    bad.add({"model": "gpt-4o", "messages": messages}, {"id": "c", "model": "gpt-4o", "choices": [choice]}, **CHAT)
     found = put_back(chat("Be kind.", "Refund me.", "Yes."), bad)
     value = json.loads(written(found[1])[0].partition("=")[2])
     assert value == [{"role": "system", "content": "Be harsh."}, {"role": "user", "content": "Refund me."}]

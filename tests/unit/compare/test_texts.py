@@ -70,10 +70,7 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
 def test_a_long_text_is_compared_by_lines_and_then_by_words() -> None:
     lines = [f"Rule {number} says that orders are handled with care." for number in range(3_000)]
     changed = [*lines]
-    changed[10], changed[2_900] = (
-        "Rule 10 says nothing.",
-        "Rule 2900 says that orders are handled with haste.",
-    )
+    changed[10], changed[2_900] = ("Rule 10 says nothing.", "Rule 2900 says that orders are handled with haste.")
     pieces = word_pieces("\n".join(lines), "\n".join(changed))
     gone = [piece.text for piece in pieces if piece.fate is WordFate.GONE]
     assert gone == ["that orders are handled with care", "care"]

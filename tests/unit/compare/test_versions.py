@@ -51,10 +51,7 @@ def stainless(agent: str, language: str, version: str, runtime: str, running: st
             stainless("AsyncAzureOpenAI/Python 2.15.0", "python", "2.15.0", "PyPy", "3.10.1"),
             {"openai (python)": "2.15.0", "pypy": "3.10.1"},
         ),
-        (
-            stainless("OpenAI/JS 6.1.0", "js", "6.1.0", "node", "v20.11.0"),
-            {"node": "20.11.0", "openai (js)": "6.1.0"},
-        ),
+        (stainless("OpenAI/JS 6.1.0", "js", "6.1.0", "node", "v20.11.0"), {"node": "20.11.0", "openai (js)": "6.1.0"}),
         (
             stainless("AsyncGroq/Python 0.11.0", "python", "0.11.0", "CPython", "3.12.1"),
             {"groq (python)": "0.11.0", "python": "3.12.1"},
@@ -63,10 +60,7 @@ def stainless(agent: str, language: str, version: str, runtime: str, running: st
             stainless("pydantic-ai/1.44.0", "python", "2.15.0", "CPython", "3.12.1"),
             {"openai (python)": "2.15.0", "pydantic-ai": "1.44.0", "python": "3.12.1"},
         ),
-        (
-            stainless("Anthropic/JS 0.71.2", "js", "0.71.2", "unknown", "unknown"),
-            {"anthropic (js)": "0.71.2"},
-        ),
+        (stainless("Anthropic/JS 0.71.2", "js", "0.71.2", "unknown", "unknown"), {"anthropic (js)": "0.71.2"}),
         (
             (
                 ("user-agent", "google-genai-sdk/2.1.0 gl-python/3.12.13"),
@@ -100,10 +94,7 @@ def stainless(agent: str, language: str, version: str, runtime: str, running: st
             (("User-Agent", "ollama-python/0.3.1 (x86_64 linux) Python/3.11.9"),),
             {"ollama-python": "0.3.1", "python": "3.11.9"},
         ),
-        (
-            (("User-Agent", "Mozilla/5.0 (X11; rv:1/2.0) AppleWebKit/537.36 Chrome/120.0 Safari/537.36"),),
-            {},
-        ),
+        ((("User-Agent", "Mozilla/5.0 (X11; rv:1/2.0) AppleWebKit/537.36 Chrome/120.0 Safari/537.36"),), {}),
         ((("User-Agent", "Go-http-client/1.1"),), {}),
         ((("User-Agent", "node"),), {}),
         ((("User-Agent", ""),), {}),

@@ -1,17 +1,7 @@
 """What the model read, and what became of it since an earlier call."""
 
 from rewind.conversation.context import ContextChange, Fate, compare_contexts, context_of
-from rewind.model.message import (
-    Answered,
-    Asked,
-    Media,
-    Message,
-    Role,
-    Text,
-    Thinking,
-    ToolDefinition,
-    ToolResult,
-)
+from rewind.model.message import Answered, Asked, Media, Message, Role, Text, Thinking, ToolDefinition, ToolResult
 from unit.conversation.saying import asking, assistant, result, saying, use, user
 
 LONG = "The report says: " + "figures and facts, " * 40
@@ -27,9 +17,7 @@ def fates(before: Asked, now: Asked) -> list[tuple[str, str]]:
 
 def test_the_context_is_system_tools_and_messages_with_sizes() -> None:
     look = ToolDefinition("look", "Looks.", {"type": "object"})
-    entries = context_of(
-        asking(user("Hi"), assistant(use("t", city="Oslo")), system="Be kind.", tools=(look,))
-    )
+    entries = context_of(asking(user("Hi"), assistant(use("t", city="Oslo")), system="Be kind.", tools=(look,)))
     assert [(entry.what, entry.place) for entry in entries] == [
         ("system", "system"),
         ("tools", "tools"),
@@ -112,12 +100,7 @@ def test_the_same_context_twice_has_no_change_and_spaces_do_not_count() -> None:
 def test_thinking_that_is_left_out_and_a_result_that_became_an_error_are_changes() -> None:
     thought = asking(user("a"), Message(Role.ASSISTANT, (Thinking("hm"), Text("b"))), result("t", "c"))
     now = asking(user("a"), assistant("b"), result("t", "c", failed=True))
-    assert fates(thought, now) == [
-        ("same", "system"),
-        ("same", "user"),
-        ("changed", "assistant"),
-        ("changed", "tool"),
-    ]
+    assert fates(thought, now) == [("same", "system"), ("same", "user"), ("changed", "assistant"), ("changed", "tool")]
 
 
 def test_results_are_entries_of_their_own_however_an_api_packs_them() -> None:
@@ -125,9 +108,7 @@ def test_results_are_entries_of_their_own_however_an_api_packs_them() -> None:
     packed = asking(user("a"), Message(Role.TOOL, results))
     apart = asking(user("a"), *(Message(Role.TOOL, (one,)) for one in results))
     assert {fate for fate, _ in fates(packed, apart)} == {"same"}
-    with_reminder = asking(
-        user("a"), Message(Role.USER, (*results, Text("Remember: be brief."))), assistant("b")
-    )
+    with_reminder = asking(user("a"), Message(Role.USER, (*results, Text("Remember: be brief."))), assistant("b"))
     assert fates(packed, with_reminder)[-2:] == [("added", "user"), ("added", "assistant")]
     places = [entry.place for entry in context_of(with_reminder)]
     assert places[2:6] == [f"messages[1].parts[{n}]" for n in range(4)]

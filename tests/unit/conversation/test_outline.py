@@ -27,28 +27,14 @@ class Run:
 
     def claude(self, messages: list[Any], content: list[Any], **changes: Any) -> None:
         body = {"model": "claude-x", "max_tokens": 9, "messages": messages}
-        answer = {
-            "type": "message",
-            "id": "m",
-            "model": "claude-x-1",
-            "content": content,
-            "usage": {"input_tokens": 5},
-        }
+        answer = {"type": "message", "id": "m", "model": "claude-x-1", "content": content, "usage": {"input_tokens": 5}}
         self.add("https", "api.anthropic.com", "/v1/messages", body, answer, **changes)
 
     def tool(self, name: str, arguments: Any, answer: Any, **changes: Any) -> None:
         self.add("tool", "agent", f"/{name}", {"arguments": arguments}, answer, **changes)
 
     def add(
-        self,
-        scheme: str,
-        host: str,
-        target: str,
-        body: Any,
-        answer: Any,
-        *,
-        status: int = 200,
-        ms: float = 200.0,
+        self, scheme: str, host: str, target: str, body: Any, answer: Any, *, status: int = 200, ms: float = 200.0
     ) -> None:
         index = len(self.steps) + 1
         head = RequestHead(method="POST", scheme=scheme, host=host, port=443, target=target, headers=())
@@ -70,13 +56,9 @@ class Run:
         self.bodies[index] = (raw, json.dumps(answer).encode())
 
     def outline(self) -> Outline:
-        start = SessionStart(
-            id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0"
-        )
+        start = SessionStart(id=SessionId("00000000"), name=None, command=(), cwd="", started=0.0, rewind_version="0")
         session = Session(start=start, end=None, status=Status.ENDED, folder="")
-        return outline_of(
-            Recording(session=session, steps=tuple(self.steps)), lambda step: self.bodies[step.index]
-        )
+        return outline_of(Recording(session=session, steps=tuple(self.steps)), lambda step: self.bodies[step.index])
 
 
 def test_a_run_is_understood_from_its_bytes_alone() -> None:
@@ -152,9 +134,7 @@ def test_a_step_that_no_codec_knew_is_read_by_one_of_today() -> None:
     run = Run()
     run.claude([ASK], [{"type": "text", "text": "Yes."}])
     step = run.steps[0]
-    run.steps[0] = Step(
-        request=replace(step.request, kind=StepKind.HTTP_CALL, provider="http"), response=step.response
-    )
+    run.steps[0] = Step(request=replace(step.request, kind=StepKind.HTTP_CALL, provider="http"), response=step.response)
     (one,) = run.outline().steps
     assert (one.kind, one.place, one.reading.text) == (StepKind.LLM_CALL, ThreadPlace(1), "Yes.")
 
@@ -162,11 +142,7 @@ def test_a_step_that_no_codec_knew_is_read_by_one_of_today() -> None:
 def test_embeddings_belong_to_no_conversation() -> None:
     run = Run()
     run.add(
-        "https",
-        "api.openai.com",
-        "/v1/embeddings",
-        {"model": "e", "input": ["a"]},
-        {"data": [{"embedding": [0.1]}]},
+        "https", "api.openai.com", "/v1/embeddings", {"model": "e", "input": ["a"]}, {"data": [{"embedding": [0.1]}]}
     )
     outline = run.outline()
     assert outline.steps[0].place is None

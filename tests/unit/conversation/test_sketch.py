@@ -85,11 +85,7 @@ def test_a_call_that_goes_on_has_the_history_that_follows_from_the_one_before() 
 def test_it_does_not_matter_how_a_turn_is_cut_into_messages_nor_whether_thinking_is_sent_back() -> None:
     whole = asking(QUESTION, assistant("Let me look.", ASKS), result("toolu_1", "found"))
     cut = asking(
-        QUESTION,
-        assistant(Thinking("hm")),
-        assistant("Let me look."),
-        assistant(ASKS),
-        result("toolu_1", "found"),
+        QUESTION, assistant(Thinking("hm")), assistant("Let me look."), assistant(ASKS), result("toolu_1", "found")
     )
     assert sketch(whole) == sketch(cut)
 
@@ -105,9 +101,7 @@ def test_results_of_parallel_tools_may_come_in_any_order() -> None:
     one = asking(QUESTION, uses, result("a", "first"), result("b", "second"))
     other = asking(QUESTION, uses, result("b", "second"), result("a", "first"))
     together = asking(
-        QUESTION,
-        uses,
-        Message(Role.TOOL, (ToolResult("b", (Text("second"),)), ToolResult("a", (Text("first"),)))),
+        QUESTION, uses, Message(Role.TOOL, (ToolResult("b", (Text("second"),)), ToolResult("a", (Text("first"),))))
     )
     assert sketch(one) == sketch(other) == sketch(together)
 

@@ -59,8 +59,7 @@ def test_an_answer_that_is_brought_back_in_several_messages_is_still_that_answer
 
 def test_the_id_of_an_earlier_answer_is_enough() -> None:
     found = places(
-        (asking(WHO), saying("A house.", id="resp_1")),
-        (asking(user("Whose?"), system="", continues="resp_1"), None),
+        (asking(WHO), saying("A house.", id="resp_1")), (asking(user("Whose?"), system="", continues="resp_1"), None)
     )
     assert found[1] == ThreadPlace(1, 1)
 
@@ -75,8 +74,7 @@ def test_a_system_prompt_that_changes_on_the_way_does_not_begin_a_conversation()
 
 def test_the_same_question_under_another_system_prompt_is_another_conversation() -> None:
     found = places(
-        (asking(WHO, system="Be kind."), saying("A house.")),
-        (asking(WHO, user("Well?"), system="Be strict."), None),
+        (asking(WHO, system="Be kind."), saying("A house.")), (asking(WHO, user("Well?"), system="Be strict."), None)
     )
     assert found == [ThreadPlace(1), ThreadPlace(2)]
 
@@ -183,9 +181,7 @@ def test_agents_that_hand_one_history_around_share_a_conversation() -> None:
         (asking(WHO, plan, system="Research."), saying("The account is active.")),
         (asking(WHO, plan, work, system="Supervise."), None),
     )
-    assert found == [ThreadPlace(1), ThreadPlace(1, 1), ThreadPlace(1, 1)], (
-        "the supervisor goes on from its own call"
-    )
+    assert found == [ThreadPlace(1), ThreadPlace(1, 1), ThreadPlace(1, 1)], "the supervisor goes on from its own call"
 
 
 def test_a_history_that_the_provider_keeps_is_a_conversation() -> None:
@@ -210,12 +206,7 @@ def test_a_window_that_slides_under_a_prompt_that_changes_is_one_conversation() 
 def test_ids_that_are_used_again_for_another_call_tie_nothing_together() -> None:
     found = places(
         (asking(user("Oslo?"), system="A"), saying(use("call_0", city="Oslo"))),
-        (
-            asking(
-                user("Rome?"), assistant(use("call_0", city="Rome")), result("call_0", "warm"), system="B"
-            ),
-            None,
-        ),
+        (asking(user("Rome?"), assistant(use("call_0", city="Rome")), result("call_0", "warm"), system="B"), None),
     )
     assert found == [ThreadPlace(1), ThreadPlace(2)]
 
@@ -236,16 +227,11 @@ def test_an_answer_to_a_call_that_is_not_known_changes_nothing() -> None:
 
 def test_calls_without_any_message_are_placed_too() -> None:
     nothing, more = asking(system=""), asking(system="", model="m")
-    assert places((nothing, None), (more, None), (nothing, None)) == [
-        ThreadPlace(1),
-        ThreadPlace(2),
-        ThreadPlace(1),
-    ]
+    assert places((nothing, None), (more, None), (nothing, None)) == [ThreadPlace(1), ThreadPlace(2), ThreadPlace(1)]
 
 
 def test_names_of_speakers_and_roles_count() -> None:
     found = places(
-        (asking(WHO), saying("A house.")),
-        (asking(Message(Role.ASSISTANT, (Text("Who are you?"),)), user("x")), None),
+        (asking(WHO), saying("A house.")), (asking(Message(Role.ASSISTANT, (Text("Who are you?"),)), user("x")), None)
     )
     assert [place.thread for place in found] == [1, 2]

@@ -25,9 +25,7 @@ QUESTION = user("Weather?")
 def test_a_call_is_paired_with_its_result_and_timed() -> None:
     call = use("t1", "weather", city="Oslo")
     first = turn(1, asking(QUESTION), saying("I look.", call))
-    second = turn(
-        2, asking(QUESTION, assistant("I look.", call), result("t1", "cold")), saying("Cold."), parent=1
-    )
+    second = turn(2, asking(QUESTION, assistant("I look.", call), result("t1", "cold")), saying("Cold."), parent=1)
     (found,) = tool_calls([first, second])
     assert (found.label, found.use, found.answered_in, found.ms) == ("1.1", call, 2, 750.0)
     assert found.result is not None and found.result.text == "cold"
@@ -90,10 +88,7 @@ def test_a_client_that_renames_the_calls_is_understood_by_its_own_history() -> N
         [
             turn(1, asking(*earlier), saying(*asked_for)),
             turn(
-                2,
-                asking(*earlier, assistant(*renamed), result("fc_9", "two"), result("fc_8", "one")),
-                None,
-                parent=1,
+                2, asking(*earlier, assistant(*renamed), result("fc_9", "two"), result("fc_8", "one")), None, parent=1
             ),
         ]
     )
@@ -123,9 +118,7 @@ def test_without_ids_a_window_that_slides_still_has_its_pairs() -> None:
     cities = ["Oslo", "Rome", "Bern", "Kyiv"]
     turns = [turn(1, asking(QUESTION), saying(bare(cities[0])))]
     for at, city in enumerate(cities[1:], 1):
-        window = [
-            part for one in cities[max(0, at - 2) : at] for part in (assistant(bare(one)), back(one.lower()))
-        ]
+        window = [part for one in cities[max(0, at - 2) : at] for part in (assistant(bare(one)), back(one.lower()))]
         turns.append(turn(at + 1, asking(*window), saying(bare(city)), parent=at))
     found = tool_calls(turns)
     assert [call.result and call.result.text for call in found] == ["oslo", "rome", "bern", None]
@@ -162,9 +155,7 @@ def test_a_result_that_failed_says_so_and_hosted_tools_are_none_of_ours() -> Non
     (found,) = tool_calls(
         [
             turn(1, asking(QUESTION), saying(hosted, call)),
-            turn(
-                2, asking(QUESTION, assistant(hosted, call), result("t1", "no", failed=True)), None, parent=1
-            ),
+            turn(2, asking(QUESTION, assistant(hosted, call), result("t1", "no", failed=True)), None, parent=1),
         ]
     )
     assert found.result is not None and found.result.failed

@@ -145,8 +145,7 @@ APIS = (
     Api(
         "anthropic on vertex",
         "/v1/projects/p/locations/l/publishers/anthropic/models/model-x:rawPredict",
-        {key: value for key, value in ANTHROPIC.items() if key != "model"}
-        | {"anthropic_version": "vertex-2023-10-16"},
+        {key: value for key, value in ANTHROPIC.items() if key != "model"} | {"anthropic_version": "vertex-2023-10-16"},
     ),
     Api("responses", "/v1/responses", RESPONSES),
     Api("gemini", "/v1beta/models/model-x:generateContent", GEMINI),

@@ -54,12 +54,7 @@ def test_half_a_surrogate_pair_is_written_as_the_escape_it_was() -> None:
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "gzip, br"])
 def test_a_compressed_body_is_unfolded_and_says_so_no_more(coding: str) -> None:
     raw = encode(json.dumps(BODY).encode(), coding)
-    headers = (
-        ("Content-Encoding", coding),
-        ("Content-Length", str(len(raw))),
-        ("X-Own", "1"),
-        ("Digest", "sha-256=…"),
-    )
+    headers = (("Content-Encoding", coding), ("Content-Length", str(len(raw))), ("X-Own", "1"), ("Digest", "sha-256=…"))
     after = edited(request_of(raw, headers=headers), edits("seed=7"))
     assert document(after) == BODY | {"seed": 7}
     assert dict(after.head.headers) == {
@@ -129,18 +124,12 @@ def test_a_message_that_is_not_there_is_named_with_those_that_are(api: Api) -> N
 
 @pytest.mark.parametrize("api", APIS, ids=str)
 def test_a_tool_that_brings_nothing_is_named_with_those_that_do(api: Api) -> None:
-    with pytest.raises(
-        CannotEdit, match="no new result of 'search'; it brings new results of: weather, clock"
-    ):
+    with pytest.raises(CannotEdit, match="no new result of 'search'; it brings new results of: weather, clock"):
         edited(api.request(), edits("tool.search.result=x"))
 
 
 def test_results_that_the_model_has_seen_before_are_not_new() -> None:
-    turns = [
-        *CHAT["messages"],
-        {"role": "assistant", "content": "4 and 21."},
-        {"role": "user", "content": "Thanks"},
-    ]
+    turns = [*CHAT["messages"], {"role": "assistant", "content": "4 and 21."}, {"role": "user", "content": "Thanks"}]
     with pytest.raises(CannotEdit, match="no new results at all"):
         edited(request_of(CHAT | {"messages": turns}), edits("tool.weather.result=x"))
 

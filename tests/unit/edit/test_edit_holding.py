@@ -26,14 +26,7 @@ from unit.edit.asking import (
     edits,
 )
 
-EVERY_ROW = (
-    "system=Another.",
-    "system+=More.",
-    "model=model-y",
-    "temperature=0",
-    "seed=3",
-    "tool.weather.result=−40",
-)
+EVERY_ROW = ("system=Another.", "system+=More.", "model=model-y", "temperature=0", "seed=3", "tool.weather.result=−40")
 
 
 def later(api: Api) -> HttpRequest:
@@ -49,10 +42,7 @@ def later(api: Api) -> HttpRequest:
 
 
 def _grown_gemini() -> dict[str, Any]:
-    more = [
-        {"role": "model", "parts": [{"text": "4 and 21."}]},
-        {"role": "user", "parts": [{"text": "Thanks."}]},
-    ]
+    more = [{"role": "model", "parts": [{"text": "4 and 21."}]}, {"role": "user", "parts": [{"text": "Thanks."}]}]
     return GEMINI | {"contents": [*GEMINI["contents"], *more]}
 
 
@@ -82,9 +72,7 @@ def test_later_calls_of_the_same_agent_are_edited_in_all_the_same_places(api: Ap
 @pytest.mark.parametrize("api", APIS, ids=str)
 def test_a_call_in_which_nothing_fits_is_the_very_same(api: Api) -> None:
     holding = carried_edits(api.request(), edits(*EVERY_ROW, f"messages[{api.last_user}]=Why?"))
-    other = request_of(
-        {"model": "model-x", "temperature": 0.5, "messages": [{"role": "user", "content": "Title?"}]}
-    )
+    other = request_of({"model": "model-x", "temperature": 0.5, "messages": [{"role": "user", "content": "Title?"}]})
     assert holding.apply(other) is other
 
 
@@ -148,17 +136,12 @@ def test_a_message_is_found_again_where_the_history_has_moved() -> None:
 def test_an_equal_message_in_another_place_is_left_alone_while_the_old_place_has_it() -> None:
     yes = {"role": "user", "content": "Yes."}
     holding = carried_edits(request_of({"messages": [yes]}), edits("messages[0]=No."))
-    after = document(
-        holding.apply(request_of({"messages": [yes, {"role": "assistant", "content": "Ok"}, yes]}))
-    )
+    after = document(holding.apply(request_of({"messages": [yes, {"role": "assistant", "content": "Ok"}, yes]})))
     assert [message["content"] for message in after["messages"]] == ["No.", "Ok", "Yes."]
 
 
 def test_a_mark_of_the_cache_that_moved_on_does_not_hide_a_message() -> None:
-    marked = {
-        "role": "user",
-        "content": [{"type": "text", "text": QUESTION, "cache_control": {"type": "ephemeral"}}],
-    }
+    marked = {"role": "user", "content": [{"type": "text", "text": QUESTION, "cache_control": {"type": "ephemeral"}}]}
     original = request_of(ANTHROPIC | {"messages": [marked]}, target="/v1/messages")
     holding = carried_edits(original, edits("messages[0]=Why?"))
     after = document(holding.apply(request_of(ANTHROPIC, target="/v1/messages")))
@@ -180,13 +163,8 @@ def test_another_result_of_the_same_tool_is_left_alone() -> None:
 
 def test_equal_results_without_ids_are_told_apart_by_their_order() -> None:
     call = {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {}}}]}
-    result = {
-        "role": "user",
-        "parts": [{"functionResponse": {"name": "weather", "response": {"result": OSLO}}}],
-    }
-    original = request_of(
-        {"contents": [call, result, call, result]}, target="/v1beta/models/m:generateContent"
-    )
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"result": OSLO}}}]}
+    original = request_of({"contents": [call, result, call, result]}, target="/v1beta/models/m:generateContent")
     rows = edits("tool.weather.result=−40")
     assert results(edited(original, rows)) == [OSLO, "−40"]
     grown = request_of(
@@ -227,7 +205,4 @@ def test_a_later_call_never_fails(other: HttpRequest) -> None:
 
 def test_nothing_is_held_of_a_request_that_cannot_be_edited() -> None:
     for request in (request_of(b"hello"), request_of(CHAT, target="/model/m/converse")):
-        assert (
-            carried_edits(request, edits("temperature=0")).apply(OPENAI_CHAT.request())
-            == OPENAI_CHAT.request()
-        )
+        assert carried_edits(request, edits("temperature=0")).apply(OPENAI_CHAT.request()) == OPENAI_CHAT.request()

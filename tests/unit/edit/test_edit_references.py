@@ -13,19 +13,7 @@ from rewind.model.message import Text, ToolUse, results_in, text_of
 from rewind.providers.catalogue import identify
 from support.exchanges import answer_with, request_of
 from support.wire_examples import EXAMPLES, said
-from unit.edit.asking import (
-    ANTHROPIC,
-    APIS,
-    CHAT,
-    OPENAI_CHAT,
-    OSLO,
-    QUESTION,
-    SYSTEM,
-    Api,
-    asked,
-    document,
-    edits,
-)
+from unit.edit.asking import ANTHROPIC, APIS, CHAT, OPENAI_CHAT, OSLO, QUESTION, SYSTEM, Api, asked, document, edits
 
 PAIRS = [(source, target) for source in APIS for target in APIS]
 
@@ -191,9 +179,7 @@ def test_an_answer_is_told_anew_where_it_does_not_fit(
         assert given is source[2]
     read = identify(target[1].head).reader.answered(target[1], given)
     assert (read.text, read.error, read.note) == (said.TEXT, None, None)
-    assert [(use.name, use.arguments) for use in read.tool_uses] == [
-        (name, args) for _, name, args in said.CALLS
-    ]
+    assert [(use.name, use.arguments) for use in read.tool_uses] == [(name, args) for _, name, args in said.CALLS]
 
 
 def test_an_error_is_told_as_an_error_of_the_other_api() -> None:
@@ -215,6 +201,4 @@ def test_an_answer_of_a_tool_server_gets_the_id_that_is_waited_for() -> None:
     given = answer(call(8), resolved("response=@good:4", call(3), recorded))
     read = identify(call(8).head).reader.answered(call(8), given)
     assert b'"id":8' in given.body
-    assert [part.text for part in read.parts if not isinstance(part, ToolUse) and hasattr(part, "text")] == [
-        OSLO
-    ]
+    assert [part.text for part in read.parts if not isinstance(part, ToolUse) and hasattr(part, "text")] == [OSLO]

@@ -308,9 +308,7 @@ def test_all_new_results_of_a_tool_are_meant_and_no_older_ones() -> None:
 
 
 def test_where_the_provider_keeps_the_calls_their_tools_are_told_apart() -> None:
-    outputs = [
-        {"type": "function_call_output", "call_id": name, "output": name.upper()} for name in ("a", "b")
-    ]
+    outputs = [{"type": "function_call_output", "call_id": name, "output": name.upper()} for name in ("a", "b")]
     body = {"model": "m", "previous_response_id": "resp_1", "input": outputs}
     request = request_of(body, target="/v1/responses")
     after = edited(request, edits("tool.clock.result=X"), names={"a": "weather", "b": "clock"})

@@ -20,10 +20,7 @@ from support.wire_examples import EXAMPLES
 
 TEXT = "It is “warm” there: 21 °C ✓\n\n" + "Take a hat. " * 40
 ONE_TOOL = {"tool": "weather", "arguments": {"city": "Rome", "unit": "°C", "deep": [{"a": None}]}}
-TEXT_AND_TOOLS = {
-    "text": "I look.",
-    "tools": [{"name": "weather", "arguments": {"city": "Rome"}}, {"name": "clock"}],
-}
+TEXT_AND_TOOLS = {"text": "I look.", "tools": [{"name": "weather", "arguments": {"city": "Rome"}}, {"name": "clock"}]}
 NO_TOOLS = ("legacy", "generate", "Llama", "Titan", "InvokeModel: Mistral")
 """APIs that are given a prompt and call nothing."""
 
@@ -31,17 +28,10 @@ NO_TOOLS = ("legacy", "generate", "Llama", "Titan", "InvokeModel: Mistral")
 def _asked() -> Iterator[tuple[str, HttpRequest, str]]:
     """Every model that is asked, in every form; what Bedrock's makers are called tells their shapes."""
     for example in EXAMPLES:
-        if (
-            "embeddings" in example.api
-            or "counting" in example.api
-            or example.api in ("MCP", "`@rewind.tool`")
-        ):
+        if "embeddings" in example.api or "counting" in example.api or example.api in ("MCP", "`@rewind.tool`"):
             continue
         _, _, maker = example.api.partition("InvokeModel: ")
-        for how, request in (
-            ("whole", example.request),
-            *((one.format, one.request) for one in example.streams),
-        ):
+        for how, request in (("whole", example.request), *((one.format, one.request) for one in example.streams)):
             named = request.head.path.replace("model-x", f"vendor.{maker.lower()}-8b")
             yield (
                 f"{example.api}, {how}",
@@ -53,8 +43,7 @@ def _asked() -> Iterator[tuple[str, HttpRequest, str]]:
 ASKED = list(_asked())
 every_form = pytest.mark.parametrize(("request_", "how"), [pytest.param(r, h, id=n) for n, r, h in ASKED])
 with_tools = pytest.mark.parametrize(
-    ("request_", "how"),
-    [pytest.param(r, h, id=n) for n, r, h in ASKED if not any(word in n for word in NO_TOOLS)],
+    ("request_", "how"), [pytest.param(r, h, id=n) for n, r, h in ASKED if not any(word in n for word in NO_TOOLS)]
 )
 
 
@@ -113,10 +102,7 @@ def test_a_tool_is_asked_for(request_: HttpRequest, how: str) -> None:
 def test_words_and_several_tools_go_together(request_: HttpRequest, how: str) -> None:
     answered = read(request_, made(request_, TEXT_AND_TOOLS))
     assert answered.text == "I look."
-    assert [(use.name, use.arguments) for use in answered.tool_uses] == [
-        ("weather", {"city": "Rome"}),
-        ("clock", {}),
-    ]
+    assert [(use.name, use.arguments) for use in answered.tool_uses] == [("weather", {"city": "Rome"}), ("clock", {})]
     told = [use.id for use in answered.tool_uses if use.id]
     assert len(set(told)) == len(told)
 
@@ -314,7 +300,4 @@ def test_a_reference_that_nobody_looked_up_is_refused() -> None:
 
 def test_the_value_is_taken_to_the_letter() -> None:
     request = request_of({"messages": []})
-    assert (
-        read(request, answer_for(request, SetResponse(TextValue("@home\x00\ud83d")))).text
-        == "@home\x00\ufffd"
-    )
+    assert read(request, answer_for(request, SetResponse(TextValue("@home\x00\ud83d")))).text == "@home\x00\ufffd"

@@ -71,9 +71,7 @@ def lines(system: tuple[Part, ...], messages: tuple[Message, ...]) -> list[tuple
     Within a turn of the model its words stand before its calls, as some APIs have it; with what a user says, the
     results come first.
     """
-    told: list[tuple[str, Any]] = [
-        ("system", "".join(part.text for part in system if isinstance(part, Text)))
-    ]
+    told: list[tuple[str, Any]] = [("system", "".join(part.text for part in system if isinstance(part, Text)))]
     for speaker, run in groupby(messages, key=lambda message: message.role is Role.ASSISTANT):
         parts = [part for message in run for part in message.parts]
         words = "".join(part.text for part in parts if isinstance(part, Text | Refusal))
@@ -82,9 +80,7 @@ def lines(system: tuple[Part, ...], messages: tuple[Message, ...]) -> list[tuple
         told += [("result", (result.id, result.text, result.failed)) for result in results]
         told += [("model" if speaker else "user", words)] * bool(words)
         told += [("call", (call.id, call.name, call.arguments)) for call in calls]
-        told += [
-            ("media", (part.kind, part.digest, part.reference)) for part in parts if isinstance(part, Media)
-        ]
+        told += [("media", (part.kind, part.digest, part.reference)) for part in parts if isinstance(part, Media)]
     return told
 
 
@@ -122,9 +118,7 @@ def _talks() -> dict[str, tuple[str, tuple[Message, ...]]]:
             (
                 Message(user, (Text("How warm?"),)),
                 Message(model, (weather,)),
-                Message(
-                    user, (ToolResult("call_a", (Text("no network"),), "weather", failed=True), Text("Well?"))
-                ),
+                Message(user, (ToolResult("call_a", (Text("no network"),), "weather", failed=True), Text("Well?"))),
                 Message(model, (Text("I cannot tell."),)),
             ),
         ),
@@ -136,14 +130,8 @@ def _talks() -> dict[str, tuple[str, tuple[Message, ...]]]:
                 Message(tool, (ToolResult("call_b", (), "clock"),)),
             ),
         ),
-        "several texts": (
-            "Be kind.",
-            (Message(user, (Text("One. "), Text("Two."))), Message(model, (Text("Ok"),))),
-        ),
-        "the model speaks last and asks for tools": (
-            "",
-            (Message(user, (Text("Go."),)), Message(model, (weather,))),
-        ),
+        "several texts": ("Be kind.", (Message(user, (Text("One. "), Text("Two."))), Message(model, (Text("Ok"),)))),
+        "the model speaks last and asks for tools": ("", (Message(user, (Text("Go."),)), Message(model, (weather,)))),
     }
 
 
@@ -193,10 +181,7 @@ TAKEN: dict[str, TypeAdapter[Any]] = {
 @every_shape
 @pytest.mark.parametrize("name", [*TALKS, "pictures"])
 def test_what_is_written_is_what_the_sdk_takes(api: str, name: str) -> None:
-    picture, paper = (
-        Media("image", "image/png", "", "d1", 3),
-        Media("document", "application/pdf", "", "d2", 3),
-    )
+    picture, paper = (Media("image", "image/png", "", "d1", 3), Media("document", "application/pdf", "", "d2", 3))
     pictures = (
         Message(Role.USER, (Text("Look."), picture, paper)),
         Message(Role.ASSISTANT, (ToolUse("c", "draw", {}),)),
@@ -250,15 +235,11 @@ def test_ids_that_are_used_twice_or_that_no_other_api_takes_are_drawn_anew() -> 
         call = Message(Role.ASSISTANT, (ToolUse(name, "a", {}),))
         return call, Message(Role.TOOL, (ToolResult(name, (Text(text),)),))
 
-    messages = with_matched_ids(
-        [*turn("call_0", "one"), *turn("call_0", "two"), *turn("functions.a:0", "three")]
-    )
+    messages = with_matched_ids([*turn("call_0", "one"), *turn("call_0", "two"), *turn("functions.a:0", "three")])
     calls, results = calls_and_results(messages)
     assert calls == results
     assert calls[0] == "call_0" and len(set(calls)) == 3
-    assert all(
-        part.name == "a" for message in messages for part in message.parts if isinstance(part, ToolResult)
-    )
+    assert all(part.name == "a" for message in messages for part in message.parts if isinstance(part, ToolResult))
 
 
 def test_a_result_whose_call_is_not_shown_keeps_its_id_and_is_named_if_anybody_knows_its_tool() -> None:
@@ -299,10 +280,7 @@ def test_a_file_that_only_its_provider_has_is_marked_in_its_place(api: str) -> N
     losses = LossLog()
     picture = Media("image", "image/png", "file-123")
     _, turns = _written((), (Message(Role.USER, (Text("Look: "), picture)),), api, losses)
-    assert (
-        asked(request_with(api, None, turns)).messages[0].text
-        == "Look: [image left out: image/png, file-123]"
-    )
+    assert asked(request_with(api, None, turns)).messages[0].text == "Look: [image left out: image/png, file-123]"
     assert dict(losses.counts) == {"image: only its place is marked": 1}
 
 
@@ -392,9 +370,7 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
         "arguments": "{}",
         "status": "completed",
     }
-    request = request_of(
-        {"model": "m", "instructions": "Be kind.", "input": "Go."}, target=TARGETS["responses"]
-    )
+    request = request_of({"model": "m", "instructions": "Be kind.", "input": "Go."}, target=TARGETS["responses"])
     response = answer_with({"output": [reasoning, call]})
     told = transcript_of([AnsweredCall(request=request, response=response)])
     assert told.messages == [
@@ -404,9 +380,7 @@ def test_items_go_back_without_the_names_that_tie_them_to_thinking_the_provider_
     ]
     assert told.remarks == ("thinking left out: only the provider has it",)
     sealed = answer_with({"output": [{**reasoning, "encrypted_content": "…"}, call]})
-    kinds = [
-        one.get("type") for one in transcript_of([AnsweredCall(request=request, response=sealed)]).messages
-    ]
+    kinds = [one.get("type") for one in transcript_of([AnsweredCall(request=request, response=sealed)]).messages]
     assert kinds[2:] == ["reasoning", "function_call"]
 
 
@@ -414,9 +388,7 @@ def test_calls_that_came_in_pieces_are_joined() -> None:
     request = request_of({"contents": []}, target="/v1beta/models/m:streamGenerateContent?alt=sse")
     call = {"name": "a", "partialArgs": [{"jsonPath": "$.city", "stringValue": "Ro"}], "willContinue": True}
     rest = {"partialArgs": [{"jsonPath": "$.city", "stringValue": "me"}]}
-    response = stream_of(
-        *({"candidates": [{"content": {"parts": [{"functionCall": one}]}}]} for one in (call, rest))
-    )
+    response = stream_of(*({"candidates": [{"content": {"parts": [{"functionCall": one}]}}]} for one in (call, rest)))
     told = transcript_of([AnsweredCall(request=request, response=response)])
     assert told.messages[-1]["parts"][0]["functionCall"]["args"] == {"city": "Rome"}
 
@@ -427,10 +399,7 @@ def test_what_the_provider_keeps_is_told_from_the_calls_before() -> None:
         request = request_of({"model": "m", "instructions": "Be kind.", **body}, target=TARGETS["responses"])
         return AnsweredCall(request=request, response=answer_with({"id": "resp_1", "output": [message]}))
 
-    both = [
-        call({"input": "One?"}, "One."),
-        call({"input": "Two?", "previous_response_id": "resp_1"}, "Two."),
-    ]
+    both = [call({"input": "One?"}, "One."), call({"input": "Two?", "previous_response_id": "resp_1"}, "Two.")]
     for api in SHAPES:
         read = asked(fresh(transcript_of(both, api)))
         assert [message.text for message in read.messages] == ["One?", "One.", "Two?", "Two."]
@@ -456,11 +425,7 @@ def test_an_api_without_a_shape_is_told_in_the_nearest(name: str, expected: str)
 
 def test_without_an_answer_the_list_ends_with_the_question() -> None:
     request = request_of({"messages": [{"role": "user", "content": "Go."}]})
-    for response in (
-        None,
-        answer_with({"error": {"message": "no"}}, status=500),
-        answer_with({"choices": []}),
-    ):
+    for response in (None, answer_with({"error": {"message": "no"}}, status=500), answer_with({"choices": []})):
         told = transcript_of([AnsweredCall(request=request, response=response)])
         assert told.messages == [{"role": "user", "content": "Go."}]
         assert told.remarks == ("no answer: the list ends with what was asked",)
@@ -471,16 +436,10 @@ def test_other_choices_and_a_cut_answer_are_remarked() -> None:
     choices = [{"index": n, "message": {"content": text}} for n, text in enumerate("ab")]
     assert any(
         "other choices" in one
-        for one in transcript_of(
-            [AnsweredCall(request=request, response=answer_with({"choices": choices}))]
-        ).remarks
+        for one in transcript_of([AnsweredCall(request=request, response=answer_with({"choices": choices}))]).remarks
     )
-    cut = answer_with(
-        b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"cho', media="text/event-stream"
-    )
-    assert any(
-        "not whole" in one for one in transcript_of([AnsweredCall(request=request, response=cut)]).remarks
-    )
+    cut = answer_with(b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: {"cho', media="text/event-stream")
+    assert any("not whole" in one for one in transcript_of([AnsweredCall(request=request, response=cut)]).remarks)
 
 
 def test_the_answer_of_a_chat_goes_back_as_words_and_calls() -> None:

@@ -47,9 +47,7 @@ def entry(
             "status": 200,
             "statusText": "",
             "headers": [{"name": name, "value": value} for name, value in given.items()],
-            "content": {"size": 4, "mimeType": "application/json", "text": '{"ü"}'}
-            if content is None
-            else content,
+            "content": {"size": 4, "mimeType": "application/json", "text": '{"ü"}'} if content is None else content,
             "bodySize": 4,
             **(answered or {}),
         },
@@ -126,18 +124,13 @@ def test_text_is_decoded_already_so_its_content_encoding_goes() -> None:
 )
 def test_text_becomes_the_bytes_that_it_was_read_from(media: str, creator: str, raw: bytes) -> None:
     content = {"size": 1, "text": "é"}
-    assert (
-        answer(read_har(har(entry(content=content, headers={"content-type": media}), creator=creator))).body
-        == raw
-    )
+    assert answer(read_har(har(entry(content=content, headers={"content-type": media}), creator=creator))).body == raw
 
 
 def test_bytes_that_mitmproxy_wrote_as_odd_characters_come_back() -> None:
     content = {"size": 2, "text": "a\udcff"}
     headers = {"content-type": "application/json"}
-    assert (
-        answer(read_har(har(entry(content=content, headers=headers), creator="mitmproxy"))).body == b"a\xff"
-    )
+    assert answer(read_har(har(entry(content=content, headers=headers), creator="mitmproxy"))).body == b"a\xff"
 
 
 @pytest.mark.parametrize(
@@ -235,9 +228,7 @@ def test_cookies_that_a_browser_joined_with_line_breaks_are_headers_again() -> N
     assert [value for name, value in response.head.headers if name == "set-cookie"] == ["a=1", "b=2"]
 
 
-@pytest.mark.parametrize(
-    "url", ["data:text/plain,hi", "blob:https://a.example/1", "chrome-extension://x/y.js", ""]
-)
+@pytest.mark.parametrize("url", ["data:text/plain,hi", "blob:https://a.example/1", "chrome-extension://x/y.js", ""])
 def test_what_did_not_go_over_http_is_left_out_with_a_word(url: str) -> None:
     foreign = read_har(har(entry(asked={"url": url})))
     assert foreign.exchanges == ()

@@ -19,10 +19,7 @@ from support.exchanges import answer_with, request_of
 BYTES = bytes(range(256))
 PLAIN = '{"text":"Grüße 🙂"}'.encode()
 FRAMES = websocket_log(
-    [
-        WebSocketMessage(True, 10, "text", "hi ü".encode()),
-        WebSocketMessage(False, 2_000_000, "binary", b"\0\xff"),
-    ]
+    [WebSocketMessage(True, 10, "text", "hi ü".encode()), WebSocketMessage(False, 2_000_000, "binary", b"\0\xff")]
 )
 
 EXCHANGES = (
@@ -55,11 +52,7 @@ EXCHANGES = (
         reason="the agent hung up",
     ),
     ForeignExchange(
-        request=request_of(b"{}"),
-        response=None,
-        started=1700000005.0,
-        ending=Ending.NO_ANSWER,
-        reason="refused",
+        request=request_of(b"{}"), response=None, started=1700000005.0, ending=Ending.NO_ANSWER, reason="refused"
     ),
     ForeignExchange(request=request_of(b"{}"), response=None, started=1700000006.0, ending=None),
     ForeignExchange(
@@ -141,9 +134,7 @@ def test_text_is_text_and_all_else_is_base64() -> None:
     assert ENTRIES[0]["response"]["content"]["text"] == PLAIN.decode()
     assert ENTRIES[1]["request"]["postData"]["encoding"] == "base64"
     assert base64.b64decode(ENTRIES[1]["request"]["postData"]["text"]) == BYTES
-    assert ENTRIES[1]["response"]["content"]["text"] == PLAIN.decode(), (
-        "the format wants it without its coding"
-    )
+    assert ENTRIES[1]["response"]["content"]["text"] == PLAIN.decode(), "the format wants it without its coding"
     assert ENTRIES[1]["response"]["content"]["size"] == len(PLAIN)
     assert ENTRIES[2]["response"]["content"]["encoding"] == "base64", "its charset is not the file's"
     assert base64.b64decode(ENTRIES[3]["response"]["content"]["text"]) == BYTES
@@ -176,8 +167,7 @@ def test_what_was_written_reads_back_as_the_same_exchanges() -> None:
 def test_from_har_to_a_session_and_back_every_body_is_the_same() -> None:
     again = json.loads(har_of(session_of(read_har(HAR))))["log"]["entries"]
     assert [entry["response"]["content"] for entry in again] == [
-        {key: value for key, value in entry["response"]["content"].items() if key != "compression"}
-        for entry in ENTRIES
+        {key: value for key, value in entry["response"]["content"].items() if key != "compression"} for entry in ENTRIES
     ]
     assert [entry["request"].get("postData") for entry in again] == [
         entry["request"].get("postData") for entry in ENTRIES

@@ -37,11 +37,7 @@ CASSETTE = {
         INTERACTION,
         {
             **INTERACTION,
-            "response": {
-                "parsed_body": {"b": [1.5, None]},
-                "status": {"code": 404, "message": "no"},
-                "headers": {},
-            },
+            "response": {"parsed_body": {"b": [1.5, None]}, "status": {"code": 404, "message": "no"}, "headers": {}},
         },
     ],
 }
@@ -58,10 +54,7 @@ ENTRY = {
     "response": {
         "status": 200,
         "statusText": "OK",
-        "headers": [
-            {"name": "content-encoding", "value": "deflate"},
-            {"name": "content-length", "value": "4"},
-        ],
+        "headers": [{"name": "content-encoding", "value": "deflate"}, {"name": "content-length", "value": "4"}],
         "content": {"size": 4, "mimeType": "text/plain", "text": "aGk=", "encoding": "base64"},
         "bodySize": 4,
     },
@@ -70,10 +63,7 @@ ENTRY = {
 SOCKET = {
     **ENTRY,
     "response": {"status": 101, "headers": [], "content": {}},
-    "_webSocketMessages": [
-        {"type": "send", "time": 1.5, "opcode": 1, "data": "x"},
-        {"opcode": 2, "data": "AAE="},
-    ],
+    "_webSocketMessages": [{"type": "send", "time": 1.5, "opcode": 1, "data": "x"}, {"opcode": 2, "data": "AAE="}],
 }
 ARCHIVE = {"log": {"version": "1.2", "creator": {"name": "mitmproxy"}, "entries": [ENTRY, SOCKET]}}
 

@@ -24,9 +24,7 @@ from rewind.formats.recognise import FileKind, kind_of
     ],
 )
 @pytest.mark.parametrize("name", ["file", "file.txt", "file.har", "file.rw", "file.yaml"])
-def test_what_a_file_begins_with_tells_more_than_its_ending(
-    beginning: bytes, kind: FileKind, name: str
-) -> None:
+def test_what_a_file_begins_with_tells_more_than_its_ending(beginning: bytes, kind: FileKind, name: str) -> None:
     assert kind_of(beginning, name) is kind
 
 
@@ -45,7 +43,5 @@ def test_what_a_file_begins_with_tells_more_than_its_ending(
     ],
 )
 @pytest.mark.parametrize("beginning", [b"", b"\0\1\2", b"{", b"words"])
-def test_where_the_content_says_nothing_the_ending_decides(
-    beginning: bytes, name: str, kind: FileKind | None
-) -> None:
+def test_where_the_content_says_nothing_the_ending_decides(beginning: bytes, name: str, kind: FileKind | None) -> None:
     assert kind_of(beginning, name) is kind

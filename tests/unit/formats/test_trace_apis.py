@@ -40,9 +40,7 @@ def turns_of(shape: str) -> list[Any]:
 
 def read(shape: str, turns: list[Any]) -> Asked:
     form = APIS[shape].form(RequestSettings(model="m", system="Be brief.", tools=[]))
-    head = RequestHead(
-        method="POST", scheme="https", host="h.example", port=443, target=form.target, headers=()
-    )
+    head = RequestHead(method="POST", scheme="https", host="h.example", port=443, target=form.target, headers=())
     assert identify(head) is BY_SHAPE[shape], "the request goes to this very API"
     body = {**form.before, form.turns_at: [*form.first, *turns], **form.after}
     return identify(head).reader.asked(HttpRequest(head=head, body=JsonStyle().write(body)))
@@ -62,9 +60,7 @@ def test_what_a_trace_writes_is_read_as_what_was_said(shape: str) -> None:
 @each_shape
 def test_what_a_writer_writes_is_read_as_the_same(shape: str) -> None:
     _, turns = writer_of(shape).conversation((), TALK, LossLog())
-    assert with_matched_ids(read(shape, turns).messages) == with_matched_ids(
-        read(shape, turns_of(shape)).messages
-    )
+    assert with_matched_ids(read(shape, turns).messages) == with_matched_ids(read(shape, turns_of(shape)).messages)
 
 
 @each_shape

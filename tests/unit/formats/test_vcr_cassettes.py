@@ -18,9 +18,7 @@ from rewind.model.http import HttpResponse
 from rewind.wire.encoding import decode
 
 URL = "https://api.openai.com/v1/chat/completions"
-QUESTION = (
-    b'{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Gr\xc3\xbc\xc3\x9fe \xf0\x9f\x99\x82"}]}'
-)
+QUESTION = b'{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Gr\xc3\xbc\xc3\x9fe \xf0\x9f\x99\x82"}]}'
 ANSWER = '{"choices":[{"message":{"content":"Grüße 🙂"}}]}'.encode()
 
 
@@ -88,11 +86,7 @@ def test_a_number_that_reads_like_a_whole_brotli_stream_is_still_a_number() -> N
 
 def test_a_stream_keeps_its_chunked_framing_though_the_body_is_whole() -> None:
     events = b'data: {"x":1}\n\ndata: [DONE]\n\n'
-    headers = {
-        "content-type": ["text/event-stream"],
-        "transfer-encoding": ["chunked"],
-        "content-length": ["3"],
-    }
+    headers = {"content-type": ["text/event-stream"], "transfer-encoding": ["chunked"], "content-length": ["3"]}
     response = only(read_vcr(by_vcrpy(events, headers)))
     assert response.body == events
     assert response.head.header("transfer-encoding") == "chunked"
@@ -220,11 +214,7 @@ def test_headers_that_pyyaml_shares_by_an_alias_are_read() -> None:
     rows = [
         {
             "request": {"method": "GET", "uri": URL, "body": None, "headers": shared},
-            "response": {
-                "status": {"code": 200, "message": "OK"},
-                "headers": shared,
-                "body": {"string": "x"},
-            },
+            "response": {"status": {"code": 200, "message": "OK"}, "headers": shared, "body": {"string": "x"}},
         }
     ] * 3
     data = yaml.dump({"interactions": rows, "version": 1}).encode()
@@ -258,10 +248,7 @@ def test_an_odd_header_cannot_smuggle_a_second_one_into_a_replay() -> None:
         ("just words", "no list of interactions"),
         ("interactions: 3", "no list of interactions"),
         ("interactions: [3]", "Its interaction 1 has no request"),
-        (
-            "interactions: [{request: {}, response: {}}]",
-            "Its interaction 1 cannot be read: the request has no URI",
-        ),
+        ("interactions: [{request: {}, response: {}}]", "Its interaction 1 cannot be read: the request has no URI"),
         (f"interactions: [{{request: {{uri: '{URL}'}}, response: {{}}}}]", "the response has no status"),
         (
             f"interactions: [{{request: {{uri: '{URL}'}}, response: {{status: {{code: 7}}}}}}]",
@@ -327,9 +314,7 @@ def test_a_file_that_is_nested_without_end_is_refused_and_does_not_crash(text: s
         read_vcr(text.encode())
 
 
-def test_without_pyyaml_the_error_names_it_and_json_is_read_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_pyyaml_the_error_names_it_and_json_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     cassette, plain = by_vcrpy(serializer=jsonserializer), by_vcrpy()
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
     assert len(read_vcr(cassette).exchanges) == 1
@@ -352,11 +337,7 @@ def test_what_a_program_gave_aiohttp_is_written_as_aiohttp_sends_it() -> None:
     cases = [
         ({"json": [1, None, "ü"]}, {}, b'{"json": [1, null, "\\u00fc"]}'),
         ([{"a": 1}], {}, b'[{"a": 1}]'),
-        (
-            {"a": "1 2", "b": ["x", "y"]},
-            {"content-type": "application/x-www-form-urlencoded"},
-            b"a=1+2&b=x&b=y",
-        ),
+        ({"a": "1 2", "b": ["x", "y"]}, {"content-type": "application/x-www-form-urlencoded"}, b"a=1+2&b=x&b=y"),
     ]
     for value, headers, sent in cases:
         asked = Request("POST", URL, value, headers)

@@ -70,9 +70,7 @@ def test_every_known_host_pattern_can_be_served() -> None:
         handshake(authority.server_context(host), authority.certificate_pem, host)
 
 
-@pytest.mark.parametrize(
-    "host", ["bank.example.com", "openai.com", "api.openai.com.evil.test", "10.0.0.6", "::1"]
-)
+@pytest.mark.parametrize("host", ["bank.example.com", "openai.com", "api.openai.com.evil.test", "10.0.0.6", "::1"])
 def test_a_client_refuses_a_leaf_for_another_host_under_the_same_ca(host: str) -> None:
     authority = Authority.create(RULES)
     careless = Authority(authority._key, authority._certificate, HostRules((), all_hosts=True))
@@ -109,9 +107,7 @@ def test_only_http_1_1_is_offered() -> None:
 
 def test_the_sni_door_shows_the_leaf_of_the_host_that_is_named() -> None:
     authority = Authority.create(RULES)
-    near, far = handshake(
-        authority.sni_context(), authority.certificate_pem, "API.openai.com", alpn=["h2", "http/1.1"]
-    )
+    near, far = handshake(authority.sni_context(), authority.certificate_pem, "API.openai.com", alpn=["h2", "http/1.1"])
     assert getattr(far, "rewind_server_name") == "api.openai.com"  # noqa: B009  as the gateway reads it
     assert near.selected_alpn_protocol() == "http/1.1"
 
@@ -148,13 +144,7 @@ def test_two_runs_have_cas_of_different_names() -> None:
 
 
 def test_subtrees_are_the_labels_after_the_last_star() -> None:
-    patterns = (
-        "api.openai.com",
-        "*.api.openai.com",
-        "bedrock-runtime.*.amazonaws.com",
-        "*-ai.google.test",
-        "10.0.0.1",
-    )
+    patterns = ("api.openai.com", "*.api.openai.com", "bedrock-runtime.*.amazonaws.com", "*-ai.google.test", "10.0.0.1")
     assert subtrees(patterns) == ("amazonaws.com", "api.openai.com", "google.test")
 
 
@@ -163,9 +153,7 @@ def test_a_pattern_that_ends_in_a_star_is_refused() -> None:
         Authority.create(HostRules(("api.*",)))
 
 
-def test_no_key_reaches_the_disk_without_memory_files_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_key_reaches_the_disk_without_memory_files_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     authority = Authority.create(RULES)
@@ -196,9 +184,7 @@ def test_processes_that_make_the_persistent_ca_at_once_agree(tmp_path: Path) -> 
     )
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "home")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", code, str(tmp_path / "home")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         for _ in range(4)
     ]

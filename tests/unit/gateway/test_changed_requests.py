@@ -40,9 +40,7 @@ CHUNKED = b"4\r\nwiki\r\n5;ext=1\r\npedia\r\n0\r\nX-Sum: 1\r\n\r\n"
     ],
     ids=["counted", "chunked", "content-encoded"],
 )
-def test_whatever_its_framing_was_it_goes_out_counted_with_every_other_line(
-    framing: bytes, sent: bytes
-) -> None:
+def test_whatever_its_framing_was_it_goes_out_counted_with_every_other_line(framing: bytes, sent: bytes) -> None:
     seen: list[bytes] = []
 
     async def note(reader: Reader, writer: Writer) -> None:
@@ -55,9 +53,7 @@ def test_whatever_its_framing_was_it_goes_out_counted_with_every_other_line(
         async with upstream(note) as server, gateway(ledger) as port, client(port) as (reader, writer):
             host = b"Host: 127.0.0.1:%d\r\n" % server.port
             for _ in range(2):  # the connection goes on
-                writer.write(
-                    b"POST /v1/x HTTP/1.1\r\n" + host + b"x-Key:  k\r\n" + framing + b"B: 2\r\n\r\n" + sent
-                )
+                writer.write(b"POST /v1/x HTTP/1.1\r\n" + host + b"x-Key:  k\r\n" + framing + b"B: 2\r\n\r\n" + sent)
                 assert await answer_on(reader) == OK
             expected = (
                 b"POST /v1/other?x=1 HTTP/1.1\r\n" + host + b"x-Key:  k\r\nContent-Length: 17\r\nB: 2\r\n\r\n"

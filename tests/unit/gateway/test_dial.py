@@ -24,13 +24,7 @@ def dialer(environ: dict[str, str] | None = None, **options: Any) -> Dialer:
 
 
 def test_the_first_detour_that_fits_is_taken() -> None:
-    found = dialer(
-        connect_to=(
-            "api.openai.com:8443:[::1]:1",
-            "api.openai.com:443:127.0.0.1:2",
-            "::127.0.0.1:3",
-        )
-    )
+    found = dialer(connect_to=("api.openai.com:8443:[::1]:1", "api.openai.com:443:127.0.0.1:2", "::127.0.0.1:3"))
     assert found.address(OPENAI) == ("127.0.0.1", 2)
     assert found.address(Origin("https", "api.openai.com", 8443)) == ("::1", 1)
     assert found.address(Origin("http", "anything.else", 80)) == ("127.0.0.1", 3)
@@ -78,9 +72,7 @@ def test_the_users_own_proxy_variables_are_obeyed_in_any_spelling() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.3.2.1", "::1", "localhost", "models.localhost"])
-def test_a_server_on_this_machine_is_not_asked_through_the_users_proxy_unless_the_flag_says_so(
-    host: str,
-) -> None:
+def test_a_server_on_this_machine_is_not_asked_through_the_users_proxy_unless_the_flag_says_so(host: str) -> None:
     origin = Origin("http", host, 11434)
     assert dialer({"HTTP_PROXY": "http://corp:3128", "ALL_PROXY": "http://corp:3128"}).parent(origin) is None
     assert dialer(proxy="http://corp:3128").parent(origin) == ParentProxy("corp", 3128, None)
@@ -175,9 +167,7 @@ class Listening(asyncio.Protocol):
             self.came.set_result(data)
 
 
-async def through(
-    proxy: Proxy, url: str, origin: Origin = OPENAI, names: Callable[..., Any] | None = None
-) -> bytes:
+async def through(proxy: Proxy, url: str, origin: Origin = OPENAI, names: Callable[..., Any] | None = None) -> bytes:
     proxy.done = asyncio.get_running_loop().create_future()
     server = await asyncio.start_server(proxy, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -213,11 +203,7 @@ def test_an_ipv6_origin_is_named_in_brackets() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [
-        (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "407"),
-        (b"", "closed"),
-        (b"garbage\r\n\r\n", "garbage"),
-    ],
+    [(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "407"), (b"", "closed"), (b"garbage\r\n\r\n", "garbage")],
 )
 def test_a_parent_that_refuses_is_named(answer: bytes, told: str) -> None:
     with pytest.raises(UpstreamFailed, match=told):

@@ -83,9 +83,7 @@ def test_the_users_own_bundle_replaces_the_systems_as_it_did_before(tmp_path: Pa
     expected = {THEIRS.strip(), OURS.strip()}
     assert pem_in(variables["SSL_CERT_FILE"]) == expected
     assert pem_in(variables["CURL_CA_BUNDLE"]) == expected, "curl fell back to SSL_CERT_FILE"
-    assert pem_in(variables["REQUESTS_CA_BUNDLE"]) == {*system_roots(), OURS.strip()}, (
-        "requests never looked at it"
-    )
+    assert pem_in(variables["REQUESTS_CA_BUNDLE"]) == {*system_roots(), OURS.strip()}, "requests never looked at it"
 
 
 def test_additive_variables_keep_the_users_certificates(tmp_path: Path) -> None:
@@ -124,17 +122,14 @@ def test_exceptions_that_hide_a_recorded_host_are_taken_out(entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry",
-    ["127.0.0.1", "::1", "internal.test", ".example.com", "10.0.0.6", "192.168.0.0/16", "notopenai.com"],
+    "entry", ["127.0.0.1", "::1", "internal.test", ".example.com", "10.0.0.6", "192.168.0.0/16", "notopenai.com"]
 )
 def test_other_exceptions_stay(entry: str) -> None:
     assert not hides(entry, RULES)
 
 
 def test_no_proxy_keeps_its_other_entries_and_is_not_invented(tmp_path: Path) -> None:
-    variables = prepared(
-        tmp_path, {"NO_PROXY": "internal.test, .openai.com ,127.0.0.1", "no_proxy": "*"}
-    ).variables
+    variables = prepared(tmp_path, {"NO_PROXY": "internal.test, .openai.com ,127.0.0.1", "no_proxy": "*"}).variables
     assert variables["NO_PROXY"] == "internal.test,127.0.0.1"
     assert variables["no_proxy"] == ""
     assert "NO_PROXY" not in prepared(tmp_path, {}).variables
@@ -160,8 +155,7 @@ def test_a_run_inside_a_run_loads_each_hook_once(tmp_path: Path) -> None:
 
 def test_the_hooks_are_told_what_to_redirect(tmp_path: Path) -> None:
     variables = prepared(
-        tmp_path,
-        {"OPENAI_BASE_URL": "http://gpu.lan:8000/v1", "ANTHROPIC_BASE_URL": "https://llm.corp.example"},
+        tmp_path, {"OPENAI_BASE_URL": "http://gpu.lan:8000/v1", "ANTHROPIC_BASE_URL": "https://llm.corp.example"}
     ).variables
     assert variables["REWIND_GATEWAY_PORT"] == "4711"
     assert variables["REWIND_GATEWAY_HOSTS"] == ",".join(RULES.patterns)
@@ -180,9 +174,7 @@ def test_without_a_java_nothing_is_made_for_it(tmp_path: Path) -> None:
 def test_java_options_are_added_to_and_a_path_with_a_blank_is_quoted(tmp_path: Path) -> None:
     folder = tmp_path / "a b"
     folder.mkdir()
-    options = prepared(folder, {"JAVA_HOME": "/opt/java", "JAVA_TOOL_OPTIONS": "-Xmx1g"}).variables[
-        "JAVA_TOOL_OPTIONS"
-    ]
+    options = prepared(folder, {"JAVA_HOME": "/opt/java", "JAVA_TOOL_OPTIONS": "-Xmx1g"}).variables["JAVA_TOOL_OPTIONS"]
     words = shlex.split(options)
     assert words[0] == "-Xmx1g"
     assert "-Dhttps.proxyPort=4711" in words
@@ -216,16 +208,9 @@ def test_the_hooks_cost_a_child_little_and_import_nothing_heavy(tmp_path: Path) 
     child = prepared(tmp_path, {}, HostRules(LLM_HOSTS))
     code = "import sys; print(*sys.modules)"
     loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        env=child.variables,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
+        [sys.executable, "-c", code], env=child.variables, capture_output=True, text=True, check=True, timeout=30
     )
-    bare = subprocess.run(
-        [sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True, timeout=30
-    )
+    bare = subprocess.run([sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True, timeout=30)
     assert set(loaded.stdout.split()) - set(bare.stdout.split()) <= {"sitecustomize"}
 
 

@@ -15,9 +15,7 @@ FREE = b"POST /v1/free HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
 
 def played(text: bytes) -> Play:
     head = ResponseHead(status=200, reason="OK", headers=(("Content-Length", str(len(text))),))
-    return Play(
-        response=HttpResponse(head=head, body=text, chunks=(Chunk(0, len(text)),)), ending=Ending.COMPLETE
-    )
+    return Play(response=HttpResponse(head=head, body=text, chunks=(Chunk(0, len(text)),)), ending=Ending.COMPLETE)
 
 
 class Holding(Remembered):
@@ -48,9 +46,7 @@ def future(ledger: Ledger) -> "asyncio.Future[Decided]":
 
 
 @pytest.mark.parametrize(
-    "verdict",
-    [played(b"played"), Reply(status=424, reason="No", headers=(), body=b"denied")],
-    ids=["play", "deny"],
+    "verdict", [played(b"played"), Reply(status=424, reason="No", headers=(), body=b"denied")], ids=["play", "deny"]
 )
 def test_it_is_answered_when_that_is_decided_and_the_connection_goes_on(verdict: Decided) -> None:
     async def play() -> None:
@@ -87,9 +83,7 @@ def test_a_fault_ends_the_connection_and_is_told() -> None:
     async def play() -> None:
         ledger = Ledger(make=holding)
         async with gateway(ledger, online=False) as port, client(port) as (reader, writer):
-            asyncio.get_running_loop().set_exception_handler(
-                lambda _, context: faults.append(context.get("exception"))
-            )
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context.get("exception")))
             writer.write(HELD)
             await eventually(lambda: is_held(ledger))
             future(ledger).set_exception(KeyError("a bug"))

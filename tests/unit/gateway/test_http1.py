@@ -58,9 +58,7 @@ def test_a_chunked_body_with_extensions_newlines_and_trailers_ends_at_its_last_l
     assert request.consume(wire + b"GET / HTTP/1.1\r\n\r\n") == len(wire)
     assert request.complete
     assert request.take_body() == b"a\nb\r\nc"
-    assert request.headers == (("Host", "h"), ("Transfer-Encoding", "chunked")), (
-        "trailers are not among the headers"
-    )
+    assert request.headers == (("Host", "h"), ("Transfer-Encoding", "chunked")), "trailers are not among the headers"
 
 
 def test_a_client_that_wants_its_connection_closed_is_heard() -> None:
@@ -204,9 +202,7 @@ def test_transfer_chunks_are_told_apart_and_trailers_are_kept() -> None:
     assert response.complete
 
 
-@pytest.mark.parametrize(
-    "data", [b"SSH-2.0-OpenSSH\r\n", b"\x15\x03\x01\x00\x02", b"HTTP/1.1 200 OK\r\nbad\r\n\r\n"]
-)
+@pytest.mark.parametrize("data", [b"SSH-2.0-OpenSSH\r\n", b"\x15\x03\x01\x00\x02", b"HTTP/1.1 200 OK\r\nbad\r\n\r\n"])
 def test_what_is_not_http_is_said_so(data: bytes) -> None:
     with pytest.raises(BadMessage):
         answered(data)
@@ -270,9 +266,7 @@ def test_a_refitted_head_has_another_target_and_length_and_every_other_line_as_i
 
 def test_a_chunked_body_becomes_a_counted_one_and_its_trailers_are_not_announced() -> None:
     raw = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nAccept: */*\r\n\r\n"
-    assert (
-        refit_head(raw, "/", 3) == b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nAccept: */*\r\n\r\n"
-    )
+    assert refit_head(raw, "/", 3) == b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nAccept: */*\r\n\r\n"
 
 
 def test_what_a_head_said_of_the_old_bytes_is_gone() -> None:

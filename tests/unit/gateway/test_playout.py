@@ -65,9 +65,7 @@ class NoWaiting(asyncio.SelectorEventLoop):
         return self._jumping.now
 
 
-def played(
-    play: Play, *, method: str = "POST", paced: bool = False
-) -> tuple[list[tuple[float, bytes]], bool]:
+def played(play: Play, *, method: str = "POST", paced: bool = False) -> tuple[list[tuple[float, bytes]], bool]:
     """What went out, when, and whether the connection can be used again."""
     paper = Paper()
 

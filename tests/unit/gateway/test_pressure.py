@@ -149,9 +149,7 @@ def test_a_client_that_was_full_before_the_exchange_began_is_still_full() -> Non
         flood = Flood()
         async with upstream(flood) as server:
             pool, full = Pool(Dialer(UpstreamOptions(), {})), FullClient()
-            head = RequestHead(
-                method="POST", scheme="http", host="127.0.0.1", port=server.port, target="/", headers=()
-            )
+            head = RequestHead(method="POST", scheme="http", host="127.0.0.1", port=server.port, target="/", headers=())
             full.relay = Relay(full, Remembered(head), head, pool)
             full.relay.client_full(True)
             full.relay.send(server.request(b"hi"))
@@ -184,14 +182,8 @@ def test_a_provider_that_does_not_read_holds_the_client_back() -> None:
 
     async def play() -> None:
         ledger = Ledger()
-        async with (
-            upstream(slow, limit=1024) as server,
-            gateway(ledger) as port,
-            client(port) as (reader, writer),
-        ):
-            writer.write(
-                server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10]
-            )
+        async with upstream(slow, limit=1024) as server, gateway(ledger) as port, client(port) as (reader, writer):
+            writer.write(server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10])
             sent = 0
             for _ in range(50):
                 writer.write(MEGABYTE)
@@ -228,9 +220,7 @@ def test_an_upload_waits_while_its_provider_is_still_being_dialled(monkeypatch: 
 
         monkeypatch.setattr(dial.Dialer, "open", patient)
         async with upstream(swallows) as server, gateway(ledger) as port, client(port) as (reader, writer):
-            writer.write(
-                server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10]
-            )
+            writer.write(server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10])
             sent = 0
             for _ in range(50):
                 writer.write(MEGABYTE)
@@ -261,9 +251,7 @@ def test_an_answer_that_comes_before_the_upload_is_over_reaches_the_client() -> 
     async def play() -> None:
         ledger = Ledger()
         async with upstream(refuses) as server, gateway(ledger) as port, client(port) as (reader, writer):
-            writer.write(
-                server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10]
-            )
+            writer.write(server.request(b"x" * 10).replace(b"Content-Length: 10", b"Content-Length: 52428800")[:-10])
             for _ in range(20):  # never mind the answer: a plain client sends on until it has sent all
                 writer.write(MEGABYTE)
                 await asyncio.wait_for(writer.drain(), PATIENCE)
@@ -291,9 +279,7 @@ def test_broken_chunks_in_mid_upload_end_the_exchange_too() -> None:
             writer.write(head + b"3\r\nabc\r\n")
             await eventually(lambda: server.connections == 1)
             writer.write(b"no size\r\n")
-            assert (await asyncio.wait_for(reader.read(), PATIENCE)).startswith(
-                b"HTTP/1.1 400 Bad Request\r\n"
-            )
+            assert (await asyncio.wait_for(reader.read(), PATIENCE)).startswith(b"HTTP/1.1 400 Bad Request\r\n")
             await asyncio.wait_for(ledger.exchanges[0].ended.wait(), PATIENCE)
             await asyncio.wait_for(felt.wait(), PATIENCE)
         assert ledger.exchanges[0].ending is Ending.CLIENT_CLOSED

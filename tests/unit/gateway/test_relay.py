@@ -82,19 +82,13 @@ def test_a_kept_connection_that_turns_out_to_be_dead_costs_nobody_an_answer(spli
 
     async def play() -> None:
         ledger = Ledger()
-        async with (
-            upstream(dies_on_the_second) as server,
-            gateway(ledger) as port,
-            client(port) as (reader, writer),
-        ):
+        async with upstream(dies_on_the_second) as server, gateway(ledger) as port, client(port) as (reader, writer):
             writer.write(server.request(b"one"))
             assert await answer_on(reader) == OK
             second = server.request(b"two")
             if split:
                 writer.write(second[:-3])
-                await eventually(
-                    lambda: server.connections == 2
-                )  # the dead one was noticed before the body came
+                await eventually(lambda: server.connections == 2)  # the dead one was noticed before the body came
                 writer.write(b"two")
             else:
                 writer.write(second)
@@ -191,10 +185,7 @@ def test_a_client_that_leaves_before_an_answer_ends_the_exchange_and_the_questio
 
 @pytest.mark.parametrize(
     ("rest", "ending"),
-    [
-        ([b"3\r\nend\r\n", b"0\r\n\r\n"], Ending.CLIENT_CLOSED),
-        ([b"0\r\n\r\n"], Ending.COMPLETE),
-    ],
+    [([b"3\r\nend\r\n", b"0\r\n\r\n"], Ending.CLIENT_CLOSED), ([b"0\r\n\r\n"], Ending.COMPLETE)],
     ids=["mid-stream", "at the last event"],
 )
 def test_after_a_client_left_the_answer_is_read_to_its_end_and_the_connection_is_kept(
@@ -325,11 +316,7 @@ def test_an_answer_that_ends_with_its_connection_is_complete() -> None:
 
     async def play() -> None:
         ledger = Ledger()
-        async with (
-            upstream(old_fashioned) as server,
-            gateway(ledger) as port,
-            client(port) as (reader, writer),
-        ):
+        async with upstream(old_fashioned) as server, gateway(ledger) as port, client(port) as (reader, writer):
             writer.write(server.request(b"hi"))
             assert (await asyncio.wait_for(reader.read(), PATIENCE)).endswith(b"\r\n\r\nall of it")
         assert ledger.exchanges[0].ending is Ending.COMPLETE
@@ -381,9 +368,7 @@ def test_the_last_read_waits_until_it_is_written_down_and_others_do_not_wait_for
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.read(1), 0.05)
             may_end.set()
-            assert (
-                await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), PATIENCE) == b"4\r\nlast\r\n0\r\n\r\n"
-            )
+            assert await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), PATIENCE) == b"4\r\nlast\r\n0\r\n\r\n"
 
     run(play())
 

@@ -31,9 +31,7 @@ def test_inside_a_tunnel_nothing_of_the_head_is_changed() -> None:
         "/v1/chat", "Proxy-Connection: keep-alive", "X-A: 1", fixed=Origin("https", "api.openai.com", 443)
     )
     assert (origin, target) == ("https://api.openai.com:443", "/v1/chat")
-    assert (
-        wire == b"GET /v1/chat HTTP/1.1\r\nHost: h.example\r\nProxy-Connection: keep-alive\r\nX-A: 1\r\n\r\n"
-    )
+    assert wire == b"GET /v1/chat HTTP/1.1\r\nHost: h.example\r\nProxy-Connection: keep-alive\r\nX-A: 1\r\n\r\n"
 
 
 def test_behind_sni_the_port_comes_from_the_host_header() -> None:

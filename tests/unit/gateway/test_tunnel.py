@@ -99,9 +99,7 @@ def test_bytes_that_come_before_the_other_end_is_there_wait_for_it() -> None:
     assert wire.did == [b"early", "closed"]
 
 
-@pytest.mark.parametrize(
-    ("way", "status"), [(Route.REFUSE, b"403 Forbidden"), (Route.TUNNEL, b"502 Bad Gateway")]
-)
+@pytest.mark.parametrize(("way", "status"), [(Route.REFUSE, b"403 Forbidden"), (Route.TUNNEL, b"502 Bad Gateway")])
 def test_a_tunnel_that_is_refused_or_leads_nowhere_is_answered(way: Route, status: bytes) -> None:
     async def play() -> None:
         async with gateway(Ledger(way=way)) as port, client(port) as (reader, writer):

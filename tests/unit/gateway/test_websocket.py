@@ -14,9 +14,7 @@ from rewind.model.http import HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 from unit.gateway.wiring import PATIENCE, Remembered, run
 
-HEAD = RequestHead(
-    method="GET", scheme="https", host="api.openai.com", port=443, target="/v1/realtime", headers=()
-)
+HEAD = RequestHead(method="GET", scheme="https", host="api.openai.com", port=443, target="/v1/realtime", headers=())
 SWITCHED = ResponseHead(
     status=101,
     reason="Switching Protocols",
@@ -81,9 +79,7 @@ def sent(op: Opcode, data: bytes) -> bytes:
 def test_the_servers_frames_come_as_the_agent_sends_its_own() -> None:
     async def play() -> None:
         playing, wire, exchange = player(
-            line("server", "text", "hello"),
-            line("client", "text", "question"),
-            line("server", "text", "answer"),
+            line("server", "text", "hello"), line("client", "text", "question"), line("server", "text", "answer")
         )
         await asyncio.sleep(0)
         assert wire.frames == [("text", b"hello")]
@@ -98,9 +94,7 @@ def test_the_servers_frames_come_as_the_agent_sends_its_own() -> None:
 def test_the_handshake_answers_this_key_and_offers_no_extension() -> None:
     async def play() -> None:
         _, wire, _ = player(line("client", "text", "x"))
-        assert (
-            b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in wire.handshake
-        )  # RFC 6455, section 1.3
+        assert b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in wire.handshake  # RFC 6455, section 1.3
         assert b"of another key" not in wire.handshake
         assert b"permessage-deflate" not in wire.handshake
 

@@ -54,9 +54,7 @@ class Remembered:
 
     def about_to_show(self) -> None: ...
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None:
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         assert self.ending is None, "an exchange ends once"
         self.ending, self.trailers, self.reason = ending, trailers, reason
         self.ending_asked.set()
@@ -111,9 +109,7 @@ class Upstream:
 
     def request(self, body: bytes = b"", *, more: str = "") -> bytes:
         """A request that the gateway will bring here."""
-        head = (
-            f"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{more}Content-Length: {len(body)}\r\n\r\n"
-        )
+        head = f"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{more}Content-Length: {len(body)}\r\n\r\n"
         return head.encode() + body
 
 
@@ -154,9 +150,7 @@ async def gateway(ledger: Ledger, *, online: bool = True) -> AsyncIterator[int]:
     """The port of a gateway; when it is left, everything under way has settled and nothing went wrong unseen."""
     loop = asyncio.get_running_loop()
     wrong: list[str] = []
-    loop.set_exception_handler(
-        lambda _, context: wrong.append(f"{context['message']} {context.get('exception')!r}")
-    )
+    loop.set_exception_handler(lambda _, context: wrong.append(f"{context['message']} {context.get('exception')!r}"))
     listener, stop = listen(0), asyncio.Event()
     pool = Pool(Dialer(UpstreamOptions(), {})) if online else None
     before = asyncio.all_tasks()
@@ -175,9 +169,7 @@ async def gateway(ledger: Ledger, *, online: bool = True) -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def client(
-    port: int, **options: Any
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def client(port: int, **options: Any) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, **options)
     try:
         yield reader, writer

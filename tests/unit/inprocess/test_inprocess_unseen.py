@@ -14,9 +14,7 @@ from rewind.runs import bypass_watch as bystander
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows its connections")
 
 
-def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     from rewind.inprocess.redirect import install as redirect
 
     redirect.install()
@@ -32,12 +30,7 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
             assert unseen.since() == ()
             libc = ctypes.CDLL(None)
             fd = libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
-            where = (
-                struct.pack("=H", socket.AF_INET)
-                + struct.pack("!H", port)
-                + socket.inet_aton(address)
-                + bytes(8)
-            )
+            where = struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(8)
             assert libc.connect(fd, where, len(where)) == 0
             assert unseen.since() == (f"{address}:{port}",)
             assert UnseenConnections().since() == ()  # it was there when that one began to look
@@ -46,7 +39,5 @@ def test_what_c_connects_to_is_told_and_what_python_connects_to_is_not(
 
 def test_nobody_looks_where_no_such_client_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inprocess_unseen, "NATIVE_CLIENTS", ("no_such_module",))
-    monkeypatch.setattr(
-        inprocess_unseen, "connections_of_this_process", lambda: pytest.fail("somebody looked")
-    )
+    monkeypatch.setattr(inprocess_unseen, "connections_of_this_process", lambda: pytest.fail("somebody looked"))
     assert UnseenConnections().since() == ()

@@ -49,9 +49,7 @@ def echo() -> Iterator[tuple[str, int]]:
 
 def test_a_connection_by_name_is_stopped_and_no_resolver_is_asked(guard: Guard) -> None:
     with pytest.raises(Offline, match=r"no way to https://host\.invalid") as caught:
-        socket.create_connection(
-            ("host.invalid", 443), timeout=1
-        )  # a resolver would say that it does not know it
+        socket.create_connection(("host.invalid", 443), timeout=1)  # a resolver would say that it does not know it
     assert caught.value.url == "https://host.invalid"
     assert guard.blocked == ["https://host.invalid"]
 
@@ -187,10 +185,7 @@ def test_this_machine_is_always_free(guard: Guard, echo: tuple[str, int], tmp_pa
 def test_a_socket_that_was_connected_before_is_stopped_when_it_is_written_to(echo: tuple[str, int]) -> None:
     """The address of this machine that is not loopback stands for the world here."""
     outside = _own_address()
-    with (
-        socket.create_server((outside, 0)) as listener,
-        socket.create_connection(listener.getsockname()) as sock,
-    ):
+    with socket.create_server((outside, 0)) as listener, socket.create_connection(listener.getsockname()) as sock:
         far, _ = listener.accept()
         with far:
             guard = Guard()

@@ -3,16 +3,7 @@
 import pytest
 
 from rewind.gateway.environment import PYTHON_HOOK
-from rewind.inprocess.redirect.rules import (
-    ConnectionRules,
-    Names,
-    Way,
-    pairs,
-    place,
-    port_number,
-    proxies,
-    url_of,
-)
+from rewind.inprocess.redirect.rules import ConnectionRules, Names, Way, pairs, place, port_number, proxies, url_of
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 
 RECORD = ConnectionRules(
@@ -122,9 +113,7 @@ def test_children_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hosts_with_a_port_are_recorded_only_there() -> None:
-    patterns, endpoints = pairs(
-        ("*.example.com", "localhost:8000", "127.0.0.1:9000", "[::1]:7000", "fe80::1")
-    )
+    patterns, endpoints = pairs(("*.example.com", "localhost:8000", "127.0.0.1:9000", "[::1]:7000", "fe80::1"))
     assert patterns == ("*.example.com", "fe80::1")
     assert endpoints == {("localhost", 8000), ("localhost", 9000), ("localhost", 7000)}
 
@@ -159,8 +148,7 @@ def test_after_many_names_the_oldest_makes_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "number"),
-    [(443, 443), ("443", 443), (b"80", 80), ("https", 443), ("http", 80), (None, 0), ("gopher", 0)],
+    ("given", "number"), [(443, 443), ("443", 443), (b"80", 80), ("https", 443), ("http", 80), (None, 0), ("gopher", 0)]
 )
 def test_ports_as_callers_give_them(given: object, number: int) -> None:
     assert port_number(given) == number

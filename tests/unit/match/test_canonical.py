@@ -16,8 +16,7 @@ def key(body: Any = b"", *, ignore: tuple[str, ...] = (), **more: Any) -> str:
 
 def chat_with_tools(first: str, second: str, *, answers: tuple[str, str]) -> dict[str, Any]:
     calls = [
-        {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        for name in (first, second)
+        {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}} for name in (first, second)
     ]
     results = [{"role": "tool", "tool_call_id": name, "content": "ok"} for name in answers]
     return {"model": "m", "messages": [{"role": "assistant", "tool_calls": calls}, *results]}
@@ -75,10 +74,7 @@ def test_the_ids_of_every_api_may_be_drawn_anew() -> None:
 
     def responses(name: str) -> dict[str, Any]:
         call = {"type": "function_call", "id": "fc" + name, "call_id": name}
-        return {
-            "input": [call, {"type": "function_call_output", "call_id": name}],
-            "previous_response_id": "r" + name,
-        }
+        return {"input": [call, {"type": "function_call_output", "call_id": name}], "previous_response_id": "r" + name}
 
     def gemini(name: str) -> dict[str, Any]:
         parts = [{"functionCall": {"id": name, "name": "f"}}, {"functionResponse": {"id": name}}]
@@ -99,9 +95,7 @@ def test_the_ids_of_every_api_may_be_drawn_anew() -> None:
 
 def test_the_arguments_of_a_tool_call_count_also_where_they_are_called_id() -> None:
     def asked(order: str) -> dict[str, Any]:
-        return {
-            "messages": [{"content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"id": order}}]}]
-        }
+        return {"messages": [{"content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"id": order}}]}]}
 
     assert key(asked("1"), target="/v1/messages") != key(asked("2"), target="/v1/messages")
 
@@ -120,9 +114,7 @@ def test_noise_for_caches_and_dashboards_does_not_count_and_may_be_absent() -> N
     assert key(plain) != key({**plain, "user": "u"})
     one, two = ({"model": "m", "metadata": {"user_id": name}} for name in "ab")
     assert (
-        key(one, target="/v1/messages")
-        == key(two, target="/v1/messages")
-        == key({"model": "m"}, target="/v1/messages")
+        key(one, target="/v1/messages") == key(two, target="/v1/messages") == key({"model": "m"}, target="/v1/messages")
     )
 
 
@@ -130,9 +122,7 @@ def test_the_user_can_ignore_fields_of_body_query_and_form() -> None:
     one = {"messages": [{"content": "a", "timestamp": 1}], "trace": {"id": "x"}}
     two = {"messages": [{"content": "a", "timestamp": 2}]}
     assert key(one) != key(two)
-    assert key(one, ignore=("messages[*].timestamp", "trace")) == key(
-        two, ignore=("messages[].timestamp", "trace.id")
-    )
+    assert key(one, ignore=("messages[*].timestamp", "trace")) == key(two, ignore=("messages[].timestamp", "trace.id"))
     assert key(target="/x?a=1&t=5", ignore=("?t",)) == key(target="/x?a=1", ignore=("?t",))
     form = "application/x-www-form-urlencoded"
     assert key(b"a=1&t=2", media=form, ignore=("t",)) == key(b"t=3&a=1", media=form, ignore=("t",))
@@ -164,37 +154,15 @@ def test_headers_do_not_count() -> None:
 
 
 def test_method_host_and_path_count() -> None:
-    keys = {
-        key({}),
-        key({}, method="PUT"),
-        key({}, host="api.groq.com"),
-        key({}, target="/v1/completions"),
-    }
+    keys = {key({}), key({}, method="PUT"), key({}, host="api.groq.com"), key({}, target="/v1/completions")}
     assert len(keys) == 4
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        *(
-            "localhost",
-            "127.0.0.1",
-            "127.9.9.9",
-            "::1",
-            "[::1]",
-            "0.0.0.0",
-            "host.docker.internal",
-            "api.localhost",
-        ),
-        *(
-            "10.0.0.7",
-            "172.16.3.4",
-            "192.168.1.20",
-            "fd00::1",
-            "::ffff:192.168.1.1",
-            "LOCALHOST",
-            "localhost.",
-        ),
+        *("localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]", "0.0.0.0", "host.docker.internal", "api.localhost"),
+        *("10.0.0.7", "172.16.3.4", "192.168.1.20", "fd00::1", "::ffff:192.168.1.1", "LOCALHOST", "localhost."),
     ],
 )
 def test_this_machine_and_its_network_are_one_host_whatever_their_address_and_port(host: str) -> None:
@@ -202,9 +170,7 @@ def test_this_machine_and_its_network_are_one_host_whatever_their_address_and_po
     assert key({}, host=host, port=1234) == key({}, host="localhost", port=8000)
 
 
-@pytest.mark.parametrize(
-    "host", ["api.openai.com", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "localhost.evil.com"]
-)
+@pytest.mark.parametrize("host", ["api.openai.com", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "localhost.evil.com"])
 def test_other_hosts_keep_their_name(host: str) -> None:
     assert host_class(host) == host
 
@@ -271,9 +237,7 @@ def test_the_form_does_not_depend_on_how_deep_the_caller_stands() -> None:
 
 def test_a_rule_for_one_element_adds_to_the_rule_for_every_element() -> None:
     def body(first: str, second: str, name: str = "x") -> dict[str, Any]:
-        return {
-            "messages": [{"content": first, "tool_call_id": name}, {"content": second, "tool_call_id": name}]
-        }
+        return {"messages": [{"content": first, "tool_call_id": name}, {"content": second, "tool_call_id": name}]}
 
     rule = ("messages[1].content",)
     assert key(body("a", "b"), ignore=rule) == key(body("a", "c", "y"), ignore=rule)

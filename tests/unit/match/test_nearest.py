@@ -42,9 +42,7 @@ def test_an_answer_that_was_already_played_is_told_from_one_never_recorded() -> 
         tape([chat("again"), chat("other"), chat("again")], played=[1, 3]),
         session="ab",
     )
-    assert (
-        miss.reason == "Rewind: this call was recorded 2 times in session ab (steps 1, 3) and already played."
-    )
+    assert miss.reason == "Rewind: this call was recorded 2 times in session ab (steps 1, 3) and already played."
     assert miss.report.startswith("Already played")
     assert miss.servable == 3
 
@@ -107,27 +105,20 @@ def test_true_and_one_are_not_taken_for_equal() -> None:
 
 
 def test_an_inserted_message_is_the_only_difference() -> None:
-    miss = explain_miss(
-        understand(request_of(chat("a", "new", "b", "c"))), tape([chat("a", "b", "c")]), session="ab"
-    )
+    miss = explain_miss(understand(request_of(chat("a", "new", "b", "c"))), tape([chat("a", "b", "c")]), session="ab")
     assert "differs   in 1 field\n    messages[1]" in miss.report
 
 
 def test_a_call_that_does_not_stream_is_not_offered_a_streamed_answer() -> None:
     recorded = tape([chat("a b c d", stream=True), chat("a b c x y z")])
-    assert (
-        explain_miss(understand(request_of(chat("a b c d", stream=False))), recorded, session="ab").servable
-        == 2
-    )
+    assert explain_miss(understand(request_of(chat("a b c d", stream=False))), recorded, session="ab").servable == 2
     alone = explain_miss(understand(request_of(chat("a b c d"))), recorded[:1], session="ab")
     assert alone.servable is None
     assert "    stream\n      [-true-]" in alone.report
 
 
 def test_the_most_similar_of_many_short_calls_is_found() -> None:
-    recorded = tape(
-        [chat(f"Summarise document number {n} about {'cats' if n == 150 else 'dogs'}") for n in range(300)]
-    )
+    recorded = tape([chat(f"Summarise document number {n} about {'cats' if n == 150 else 'dogs'}") for n in range(300)])
     miss = explain_miss(understand(request_of(chat("Summarise text about cats"))), recorded, session="ab")
     assert miss.servable == 151
 

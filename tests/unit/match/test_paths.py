@@ -27,9 +27,7 @@ def test_a_path_is_read_as_written(text: str, path: object) -> None:
     assert parse_path(text) == path
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", ".", "a.", ".a", "a..b", "a[", "a[x]", "a]b", "$", "?", 'a["b]', "a[0]b"]
-)
+@pytest.mark.parametrize("text", ["", " ", ".", "a.", ".a", "a..b", "a[", "a[x]", "a]b", "$", "?", 'a["b]', "a[0]b"])
 def test_what_follows_no_grammar_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_path(text)
@@ -37,12 +35,7 @@ def test_what_follows_no_grammar_is_refused_with_an_example(text: str) -> None:
 
 
 def test_a_place_is_written_in_the_grammar_it_is_read_in() -> None:
-    places: list[tuple[str | int, ...]] = [
-        ("messages", 3, "content"),
-        ("a.b", "c"),
-        (0, "x"),
-        ("metadata", "*"),
-    ]
+    places: list[tuple[str | int, ...]] = [("messages", 3, "content"), ("a.b", "c"), (0, "x"), ("metadata", "*")]
     for place in places:
         path = parse_path(path_text(place))
         assert isinstance(path, tuple)

@@ -37,9 +37,7 @@ def answer(ending: Ending | None, status: int | None, error: bool) -> StepRespon
     if ending is None:
         return None
     reading = Reading(error="overloaded" if error else None)
-    return response(
-        ending=ending, head=None if status is None else head(status), reading=reading, ms=100.0, chunks=()
-    )
+    return response(ending=ending, head=None if status is None else head(status), reading=reading, ms=100.0, chunks=())
 
 
 def step(index: int, answered: StepResponse | None, kind: StepKind = StepKind.LLM_CALL) -> Step:
@@ -88,10 +86,7 @@ def test_an_agent_that_hung_up_on_a_good_answer_did_not_fail_and_asks_anew() -> 
     again = step(2, answer(Ending.COMPLETE, 200, error=False))
     assert retries([cut, again]) == {}
     run = ComparedRun(recording(cut, again), no_bodies)
-    assert [(move.index, move.failed, move.failures) for move in run.moves] == [
-        (1, False, ()),
-        (2, False, ()),
-    ]
+    assert [(move.index, move.failed, move.failures) for move in run.moves] == [(1, False, ()), (2, False, ())]
 
 
 def test_a_client_that_gave_up_before_an_answer_began_makes_a_retry() -> None:
@@ -108,9 +103,7 @@ def test_retries_comparing_forks_and_totals_agree_on_every_step() -> None:
         assert (retries([first, again]) == {2: 1}) is is_retry, name
         (move,) = ComparedRun(recording(first), no_bodies).moves
         assert move.failed is failed, name
-        assert [move.index for move in ComparedRun(recording(first, again), no_bodies).moves] == [1, 2][
-            is_retry:
-        ], name
+        assert [move.index for move in ComparedRun(recording(first, again), no_bodies).moves] == [1, 2][is_retry:], name
         assert best_answer([first, again]) is (again if failed else first), name
         totals = totals_of(recording(first, again))
         assert totals.retries == is_retry, name

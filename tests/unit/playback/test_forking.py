@@ -236,9 +236,7 @@ def test_when_it_is_over_nobody_is_answered() -> None:
 
 def test_a_step_that_was_never_answered_can_be_the_cut_but_not_a_prefix() -> None:
     recorded = Recorded(question("one"), question("two"), question("three"), unanswered=(1, 3))
-    policy = ForkAt(
-        Tape(recorded.steps, unanswered_from=3), recorded.recall, Marking(), session="7f3a2b9c", at=3
-    )
+    policy = ForkAt(Tape(recorded.steps, unanswered_from=3), recorded.recall, Marking(), session="7f3a2b9c", at=3)
     assert isinstance(policy.decide(understand(question("one"))), Refuse)
     assert isinstance(policy.decide(understand(question("two"))), Serve)
     assert isinstance(policy.decide(understand(question("three"))), Forward)

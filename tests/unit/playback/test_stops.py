@@ -15,10 +15,7 @@ def step(index: int, key: str = "", *, sent: str | None = None) -> Step:
     """``sent`` where a fork had changed what was asked."""
     asked = MatchKey(key or str(index))
     half = request(
-        index,
-        match_key=asked if sent is None else MatchKey(sent),
-        asked_key=asked if sent else None,
-        body=BODY,
+        index, match_key=asked if sent is None else MatchKey(sent), asked_key=asked if sent else None, body=BODY
     )
     return Step(request=half, response=response())
 

@@ -96,9 +96,7 @@ def test_parallel_calls_may_come_in_any_order(seed: int) -> None:
     asked = list(enumerate(texts, 1))
     random.Random(seed).shuffle(asked)
     answered = {index: served(policy, question(text)) for index, text in asked}
-    assert sorted(map(int, filter(None, answered.values()))) == list(range(1, 13)), (
-        "each answer is played once"
-    )
+    assert sorted(map(int, filter(None, answered.values()))) == list(range(1, 13)), "each answer is played once"
     for index, text in asked:
         step = answered[index]
         assert step is not None and texts[step - 1] == text, "nobody gets the answer to another question"
@@ -106,9 +104,7 @@ def test_parallel_calls_may_come_in_any_order(seed: int) -> None:
 
 def test_the_order_of_keys_and_the_way_a_body_is_written_do_not_matter() -> None:
     policy = Recorded(question("hi", temperature=0)).replay()
-    other = request_of(
-        b'{ "temperature": 0, "messages": [{"content": "hi", "role": "user"}], "model": "gpt-4o-mini" }'
-    )
+    other = request_of(b'{ "temperature": 0, "messages": [{"content": "hi", "role": "user"}], "model": "gpt-4o-mini" }')
     assert served(policy, other) == 1
 
 
@@ -213,9 +209,7 @@ def test_recorded_calls_are_read_only_for_a_miss_and_only_once() -> None:
 
 
 def test_drift_is_served_only_where_it_is_allowed_and_is_marked() -> None:
-    assert (
-        served(Recorded(question("What is the weather?")).replay(), question("How is the weather?")) is None
-    )
+    assert served(Recorded(question("What is the weather?")).replay(), question("How is the weather?")) is None
     recorded = Recorded(question("Tell me a joke."), question("What is the weather?"))
     policy = recorded.replay(allow_drift=True)
     decision = policy.decide(understand(question("How is the weather?")))

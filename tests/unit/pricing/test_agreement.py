@@ -60,9 +60,7 @@ def literals(clause: Any) -> Iterator[str]:
     """The texts in a clause: names that are near to matching, or do."""
     for value in vars(clause).values():
         if isinstance(value, str):
-            yield (
-                value.replace("\\d{8}", "20260301").replace("\\d{4}-\\d{2}-\\d{2}", "2026-03-01").strip("^$")
-            )
+            yield (value.replace("\\d{8}", "20260301").replace("\\d{4}-\\d{2}-\\d{2}", "2026-03-01").strip("^$"))
         else:
             for each in value:
                 yield from literals(each)
@@ -133,13 +131,7 @@ def test_an_address_means_the_same_seller(snapshot: Snapshot) -> None:
 
 
 COUNTED = [name for name in unit_data if name != "requests"]
-BASIC = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "output_reasoning_tokens",
-)
+BASIC = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "output_reasoning_tokens")
 
 
 def invented_counts(dice: random.Random) -> dict[str, int]:
@@ -147,9 +139,7 @@ def invented_counts(dice: random.Random) -> dict[str, int]:
     whole = dice.choice((0, 7, 1_000, 32_000, 128_001, 200_000, 200_001, 272_001, 400_000))
     counts = {"input_tokens": whole, "output_tokens": dice.randrange(5_000)}
     for name in dice.sample(BASIC[2:], dice.randrange(4)):
-        counts[name] = dice.randrange(
-            counts["output_tokens" if "output" in name else "input_tokens"] // 2 + 1
-        )
+        counts[name] = dice.randrange(counts["output_tokens" if "output" in name else "input_tokens"] // 2 + 1)
     for name in dice.sample(COUNTED, dice.choice((0, 0, 1, 2, 5))):
         counts.setdefault(name, dice.choice((0, 1, 3, 40)))
     if dice.random() < 0.1:
@@ -164,13 +154,7 @@ def usage_of(counts: dict[str, int], tier: str = "") -> Usage:
     told = [counts.get(name) for name in BASIC]
     read, written, cached, stored, thought = told
     return Usage(
-        input=read,
-        output=written,
-        cache_read=cached,
-        cache_write=stored,
-        reasoning=thought,
-        more=more,
-        tier=tier,
+        input=read, output=written, cache_read=cached, cache_write=stored, reasoning=thought, more=more, tier=tier
     )
 
 
@@ -197,17 +181,11 @@ def contexts(model: types.ModelInfo) -> list[dict[str, str]]:
 
 
 def theirs_of(
-    model: types.ModelInfo,
-    provider: types.Provider,
-    counts: dict[str, int],
-    ts: float,
-    context: dict[str, str],
+    model: types.ModelInfo, provider: types.Provider, counts: dict[str, int], ts: float, context: dict[str, str]
 ) -> float | None:
     when = datetime.fromtimestamp(ts, UTC)
     try:
-        found = model.calc_price(
-            types.Usage(**counts), provider, genai_request_timestamp=when, price_context=context
-        )
+        found = model.calc_price(types.Usage(**counts), provider, genai_request_timestamp=when, price_context=context)
     except ValueError:
         return None
     return float(found.total_price)

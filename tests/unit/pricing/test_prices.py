@@ -15,9 +15,7 @@ NOW = 1_794_700_000.0
 PRICES = load_prices()
 
 
-def cost(
-    model, host="api.anthropic.com", provider="anthropic", *, usage=USAGE, ts=NOW, prices=PRICES, **more
-):
+def cost(model, host="api.anthropic.com", provider="anthropic", *, usage=USAGE, ts=NOW, prices=PRICES, **more):
     return prices.cost(host=host, provider=provider, model=model, usage=usage, ts=ts, **more)
 
 
@@ -67,14 +65,7 @@ def test_a_gateway_is_priced_as_the_maker_whose_model_it_passes_on(host):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        "llama3.3",
-        "gpt-oss-120b",
-        "openai/gpt-oss-20b",
-        "google/gemma-3-27b-it",
-        "deepseek-chat",
-        "mistral-large",
-    ],
+    ["llama3.3", "gpt-oss-120b", "openai/gpt-oss-20b", "google/gemma-3-27b-it", "deepseek-chat", "mistral-large"],
 )
 def test_a_model_that_anybody_may_run_is_unknown_at_a_gateway(model):
     assert whose(model, "llm.corp.internal") is None
@@ -82,8 +73,7 @@ def test_a_model_that_anybody_may_run_is_unknown_at_a_gateway(model):
 
 
 @pytest.mark.parametrize(
-    "host",
-    ["localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]", "0.0.0.0", "x.localhost", "host.docker.internal"],
+    "host", ["localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]", "0.0.0.0", "x.localhost", "host.docker.internal"]
 )
 def test_what_answers_on_this_machine_is_unknown(host):
     assert whose("claude-sonnet-4-5", host, "anthropic") is None
@@ -104,18 +94,14 @@ def test_bedrock_is_amazons_under_any_name_of_the_host():
 def test_an_old_call_keeps_its_old_price():
     day = 86_400
     usage = Usage(input=1_000_000)
-    then, now = (
-        cost("o3", "api.openai.com", "openai-responses", usage=usage, ts=ts) for ts in (1_748_736_000, NOW)
-    )
+    then, now = (cost("o3", "api.openai.com", "openai-responses", usage=usage, ts=ts) for ts in (1_748_736_000, NOW))
     assert then > now
     assert cost("o3", "api.openai.com", "openai-responses", usage=usage, ts=NOW + 1_000 * day) == now
 
 
 def test_a_service_tier_has_its_own_price():
     tiers = {
-        tier: cost(
-            "gpt-5", "api.openai.com", "openai-chat", usage=Usage(input=10**6, output=10**6, tier=tier)
-        )
+        tier: cost("gpt-5", "api.openai.com", "openai-chat", usage=Usage(input=10**6, output=10**6, tier=tier))
         for tier in ("", "flex", "priority", "batch", "unheard-of")
     }
     assert tiers["flex"] == tiers[""] / 2
@@ -169,11 +155,7 @@ def test_what_an_own_price_does_not_name_costs_what_contains_it():
 
 def test_a_full_name_goes_before_a_pattern_and_the_first_pattern_before_the_next():
     prices = load_prices(
-        {
-            "m*": {"input": 1, "output": 0},
-            "m-1*": {"input": 2, "output": 0},
-            "m-1.5": {"input": 3, "output": 0},
-        }
+        {"m*": {"input": 1, "output": 0}, "m-1*": {"input": 2, "output": 0}, "m-1.5": {"input": 3, "output": 0}}
     )
     assert [cost(name, prices=prices) for name in ("m-1.5", "m-15", "m", "xm")] == [3, 1, 1, None]
 
@@ -194,8 +176,7 @@ def test_an_own_context_window_leaves_the_price_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [{}, 3, None, {"input": 1}, {"in": 1}, {"input": math.inf, "output": 1}, {"context": 0}, {"input": True}],
+    "entry", [{}, 3, None, {"input": 1}, {"in": 1}, {"input": math.inf, "output": 1}, {"context": 0}, {"input": True}]
 )
 def test_own_prices_that_make_no_sense_are_refused(entry):
     with pytest.raises(ValueError, match=r"\w"):
@@ -282,9 +263,7 @@ def test_many_different_models_do_not_fill_the_memory():
     assert len(prices._plans) <= 4_096
 
 
-texts = st.text(max_size=400) | st.sampled_from(
-    ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "o3-20251211")
-)
+texts = st.text(max_size=400) | st.sampled_from(("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "o3-20251211"))
 counts = st.none() | st.integers(-5, 10**30)
 
 

@@ -40,12 +40,7 @@ def test_cache_writes_for_an_hour_are_taken_out_of_all_cache_writes():
 
 def test_sound_is_taken_out_of_the_rest_also_when_it_was_cached():
     prices = {"input_mtok": 1, "cache_read_mtok": 0.1, "input_audio_mtok": 3, "cache_audio_read_mtok": 0.3}
-    counts = {
-        "input_tokens": 100,
-        "cache_read_tokens": 40,
-        "input_audio_tokens": 30,
-        "cache_audio_read_tokens": 10,
-    }
+    counts = {"input_tokens": 100, "cache_read_tokens": 40, "input_audio_tokens": 30, "cache_audio_read_tokens": 10}
     assert cost(prices, **counts) == (40 * 1 + 30 * 0.1 + 20 * 3 + 10 * 0.3) / MILLION
 
 
@@ -125,16 +120,11 @@ def test_a_new_price_holds_from_its_day_on_and_the_first_one_before_all():
 
 
 def test_before_its_only_day_a_price_holds_too():
-    assert (
-        tariff([{"from": "2026-03-01", "prices": {"input_mtok": 2}}]).at(0).cost({"input_tokens": MILLION})
-        == 2
-    )
+    assert tariff([{"from": "2026-03-01", "prices": {"input_mtok": 2}}]).at(0).cost({"input_tokens": MILLION}) == 2
 
 
 def test_a_price_may_hold_for_some_hours_of_each_day_also_over_midnight():
-    daily = tariff(
-        [{"prices": {"input_mtok": 4}}, {"daily": ["22:00:00", "06:30:00"], "prices": {"input_mtok": 1}}]
-    )
+    daily = tariff([{"prices": {"input_mtok": 4}}, {"daily": ["22:00:00", "06:30:00"], "prices": {"input_mtok": 1}}])
     midnight = NOON - 12 * 3600
     hours = {0: 1, 6.49: 1, 6.5: 4, 12: 4, 21.99: 4, 22: 1, 23.99: 1}
     assert {h: daily.at(midnight + h * 3600).cost({"input_tokens": MILLION}) for h in hours} == hours

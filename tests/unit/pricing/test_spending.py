@@ -9,12 +9,8 @@ TOLD = Reading()
 
 def test_a_call_that_nobody_answered_is_left_out_of_the_sum_and_said_to_be() -> None:
     killed = Step(request=request(1), response=None)
-    given_up = Step(
-        request=request(2), response=response(ending=Ending.CLIENT_CLOSED, head=None, reading=TOLD)
-    )
-    unreachable = Step(
-        request=request(3), response=response(ending=Ending.NO_ANSWER, head=None, reading=TOLD)
-    )
+    given_up = Step(request=request(2), response=response(ending=Ending.CLIENT_CLOSED, head=None, reading=TOLD))
+    unreachable = Step(request=request(3), response=response(ending=Ending.NO_ANSWER, head=None, reading=TOLD))
     calls = [(killed, TOLD, None), (given_up, TOLD, None), (unreachable, TOLD, None)]
     assert spending(calls) == Spending(usd=None, unpriced=2)
 

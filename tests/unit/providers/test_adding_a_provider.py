@@ -47,11 +47,7 @@ class ParrotReader:
             draft.say("beak", text_at(document, "words"))
             if isinstance(trick := at(document, "trick"), dict):
                 tool = draft.tool("wing")
-                tool.id, tool.name, tool.arguments = (
-                    text_at(trick, "id"),
-                    text_at(trick, "name"),
-                    at(trick, "how"),
-                )
+                tool.id, tool.name, tool.arguments = (text_at(trick, "id"), text_at(trick, "name"), at(trick, "how"))
             draft.stopped(text_at(document, "silent_because"))
             draft.count(at(document, "seeds"))
         return draft.answered(response, answer, USAGE)
@@ -114,9 +110,7 @@ def test_a_request_of_the_new_api_finds_its_provider_and_others_still_find_their
 def test_what_was_asked_and_answered_is_read_whole_and_streamed() -> None:
     provider = identify(REQUEST.head, CATALOGUE)
     assert provider.reader.asked(REQUEST) == Asked(
-        model="grey",
-        messages=(Message(Role.USER, (Text("Who is pretty?"),)),),
-        parameters={"volume": 3},
+        model="grey", messages=(Message(Role.USER, (Text("Who is pretty?"),)),), parameters={"volume": 3}
     )
     expected = Answered(
         id="s1",
@@ -145,9 +139,7 @@ def test_errors_and_damage_need_no_line_of_their_own() -> None:
 def test_nothing_outside_the_providers_knows_one_of_the_models_by_name() -> None:
     """Else a new API would need more than its module and the line in the catalogue."""
     packages = {
-        ".".join(type(api.reader).__module__.split(".")[:3])
-        for api in BUILT_IN
-        if api.kind is StepKind.LLM_CALL
+        ".".join(type(api.reader).__module__.split(".")[:3]) for api in BUILT_IN if api.kind is StepKind.LLM_CALL
     }
     assert "rewind.providers.anthropic" in packages
     names = {f'"{api.name}"' for api in BUILT_IN if api.is_llm}
@@ -155,11 +147,7 @@ def test_nothing_outside_the_providers_knows_one_of_the_models_by_name() -> None
     named = {}
     for file in package.rglob("*.py"):
         place = file.relative_to(package)
-        if (
-            place.parts[0] == "providers"
-            or place.parts[:2] == ("formats", "trace")
-            or str(place) in VENDORS_BY_NAME
-        ):
+        if place.parts[0] == "providers" or place.parts[:2] == ("formats", "trace") or str(place) in VENDORS_BY_NAME:
             continue
         source = file.read_text()
         found = packages & set(re.findall(r"rewind\.providers\.\w+", source)) | {

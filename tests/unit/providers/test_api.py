@@ -47,8 +47,6 @@ def test_the_catalogue_loads_no_part_that_only_a_fork_needs() -> None:
 def test_parts_are_loaded_in_one_place() -> None:
     package = Path(rewind.__file__).parent / "providers"
     importing = {
-        str(file.relative_to(package))
-        for file in package.rglob("*.py")
-        if "import_module" in file.read_text()
+        str(file.relative_to(package)) for file in package.rglob("*.py") if "import_module" in file.read_text()
     }
     assert importing == {"api.py"}

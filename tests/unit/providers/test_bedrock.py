@@ -176,9 +176,7 @@ def test_data_sent_along_is_told_by_type_and_size(kind: str, form: str, media_ty
 
 def test_the_marks_of_a_cache_are_no_part_of_what_the_model_reads() -> None:
     marked = [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]
-    first, second = (
-        asked_of({"messages": [{"role": "user", "content": content}]}) for content in (marked, marked[:1])
-    )
+    first, second = (asked_of({"messages": [{"role": "user", "content": content}]}) for content in (marked, marked[:1]))
     assert first == second
 
 
@@ -308,10 +306,7 @@ def test_the_model_that_a_router_chose_is_the_one_that_answered() -> None:
         (exception("throttlingException", {"message": "Too many tokens"}), "Too many tokens"),
         (exception("modelStreamErrorException", {"originalStatusCode": 500}), "modelStreamErrorException"),
         (exception("validationException", []), "validationException"),
-        (
-            frame([(":message-type", 7, "error"), (":error-code", 7, "E"), (":error-message", 7, "Broken")]),
-            "Broken",
-        ),
+        (frame([(":message-type", 7, "error"), (":error-code", 7, "E"), (":error-message", 7, "Broken")]), "Broken"),
         (frame([(":message-type", 7, "error"), (":error-code", 7, "InternalError")]), "InternalError"),
     ],
 )
@@ -332,9 +327,7 @@ def test_damage_costs_no_more_than_the_damaged_frames() -> None:
     no_json = frame([(":event-type", 7, "contentBlockDelta")], b"{")
     redacted = piece(0, text="my secret!").replace(b"my secret!", b"REDACTEDxx")
     answer = said_by(
-        framed(
-            piece(0, text="a"), bytes(hurt), nameless, no_json, redacted, piece(0, text="c"), b"\0\0\1", b""
-        )
+        framed(piece(0, text="a"), bytes(hurt), nameless, no_json, redacted, piece(0, text="c"), b"\0\0\1", b"")
     )
     assert answer.text == "aREDACTEDxxc"
     assert answer.note == "3 damaged frames; 1 frame with a wrong checksum; the stream is cut inside a frame"
@@ -356,11 +349,7 @@ def test_frames_are_known_whatever_the_content_type_says() -> None:
 
 def test_a_request_that_is_no_json_is_noted() -> None:
     asked = asked_of(b'{"messages": [')
-    assert (asked.model, asked.messages, asked.note) == (
-        "some.model-v1:0",
-        (),
-        "the request is damaged or not JSON",
-    )
+    assert (asked.model, asked.messages, asked.note) == ("some.model-v1:0", (), "the request is damaged or not JSON")
 
 
 # ── InvokeModel ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -460,25 +449,10 @@ METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTok
                 "usage": {"input_tokens": 3, "output_tokens": 4},
             },
             [
-                {
-                    "type": "message_start",
-                    "message": {"id": "m1", "model": "claude", "usage": {"input_tokens": 3}},
-                },
-                {
-                    "type": "content_block_start",
-                    "index": 0,
-                    "content_block": {"type": "text", "text": ""},
-                },
-                {
-                    "type": "content_block_delta",
-                    "index": 0,
-                    "delta": {"type": "text_delta", "text": "Hello"},
-                },
-                {
-                    "type": "message_delta",
-                    "delta": {"stop_reason": "end_turn"},
-                    "usage": {"output_tokens": 4},
-                },
+                {"type": "message_start", "message": {"id": "m1", "model": "claude", "usage": {"input_tokens": 3}}},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}},
                 {"type": "message_stop", **METRICS},
             ],
             id="Anthropic",
@@ -495,9 +469,7 @@ METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTok
                 {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "lo"}}},
                 {"messageStop": {"stopReason": "end_turn"}},
                 {
-                    "metadata": {
-                        "usage": {"inputTokens": 1, "outputTokens": 4, "cacheReadInputTokenCount": 2}
-                    },
+                    "metadata": {"usage": {"inputTokens": 1, "outputTokens": 4, "cacheReadInputTokenCount": 2}},
                     **METRICS,
                 },
             ],
@@ -510,35 +482,15 @@ METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTok
             },
             [
                 {"outputText": "Hel", "index": 0, "inputTextTokenCount": 3, "completionReason": None},
-                {
-                    "outputText": "lo",
-                    "index": 0,
-                    "totalOutputTextTokenCount": 4,
-                    "completionReason": "FINISH",
-                },
+                {"outputText": "lo", "index": 0, "totalOutputTextTokenCount": 4, "completionReason": "FINISH"},
             ],
             id="Titan",
         ),
         pytest.param(
-            {
-                "generation": "Hello",
-                "prompt_token_count": 3,
-                "generation_token_count": 4,
-                "stop_reason": "stop",
-            },
+            {"generation": "Hello", "prompt_token_count": 3, "generation_token_count": 4, "stop_reason": "stop"},
             [
-                {
-                    "generation": "Hel",
-                    "prompt_token_count": 3,
-                    "generation_token_count": 1,
-                    "stop_reason": None,
-                },
-                {
-                    "generation": "lo",
-                    "prompt_token_count": None,
-                    "generation_token_count": 4,
-                    "stop_reason": "stop",
-                },
+                {"generation": "Hel", "prompt_token_count": 3, "generation_token_count": 1, "stop_reason": None},
+                {"generation": "lo", "prompt_token_count": None, "generation_token_count": 4, "stop_reason": "stop"},
             ],
             id="Llama",
         ),
@@ -554,10 +506,7 @@ METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTok
             {"choices": [{"index": 0, "message": {"content": "Hello"}, "stop_reason": "stop"}], **METRICS},
             [
                 {"choices": [{"index": 0, "message": {"content": "Hel"}, "stop_reason": None}]},
-                {
-                    "choices": [{"index": 0, "message": {"content": "lo"}, "stop_reason": "stop"}],
-                    **METRICS,
-                },
+                {"choices": [{"index": 0, "message": {"content": "lo"}, "stop_reason": "stop"}], **METRICS},
             ],
             id="Mistral, chatting",
         ),
@@ -680,9 +629,7 @@ def test_what_the_body_does_not_count_is_counted_beside_it() -> None:
     silent = invoked(answer_with({"outputs": [{"text": "Hi"}]}, headers=headers))
     assert silent.usage == Usage(input=43, output=5, cache_read=40, tier="flex")
     telling = invoked(
-        answer_with(
-            {"generation": "Hi", "prompt_token_count": 9, "generation_token_count": 8}, headers=headers
-        )
+        answer_with({"generation": "Hi", "prompt_token_count": 9, "generation_token_count": 8}, headers=headers)
     )
     assert telling.usage == Usage(input=9, output=8, tier="flex")
     odd = (("x-amzn-bedrock-input-token-count", "many"),)
@@ -707,12 +654,7 @@ FIELDS = (
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_field_of_a_strange_shape_is_too_much(field: str) -> None:
     for strange in STRANGE:
-        for document in (
-            {field: strange},
-            {field: [strange]},
-            {field: {field: strange}},
-            {"output": strange},
-        ):
+        for document in ({field: strange}, {field: [strange]}, {field: {field: strange}}, {"output": strange}):
             for request in (converse(document), invoke(document)):
                 assert BEDROCK.asked(request).note is None
                 for response in (

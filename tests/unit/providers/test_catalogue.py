@@ -9,12 +9,7 @@ from support.wire_examples import EXAMPLES
 
 
 def head(
-    path: str,
-    *,
-    method: str = "POST",
-    scheme: str = "https",
-    host: str = "gateway.example",
-    headers: Headers = (),
+    path: str, *, method: str = "POST", scheme: str = "https", host: str = "gateway.example", headers: Headers = ()
 ) -> RequestHead:
     return RequestHead(method=method, scheme=scheme, host=host, port=443, target=path, headers=headers)
 

@@ -113,9 +113,7 @@ def event(kind: str, *, index: int | None = None, **message: Any) -> Any:
 
 
 def test_a_stream_with_tool_calls_and_its_whole_twin_read_the_same() -> None:
-    calls = [
-        {"id": name, "type": "function", "function": {"name": name, "arguments": '{"a":1}'}} for name in "xy"
-    ]
+    calls = [{"id": name, "type": "function", "function": {"name": name, "arguments": '{"a":1}'}} for name in "xy"]
     message = {"role": "assistant", "tool_plan": "I will look.", "tool_calls": calls}
     read = whole({"id": "m1", "finish_reason": "TOOL_CALL", "message": message, "usage": USAGE})
     assert read == streamed(
@@ -171,16 +169,12 @@ def test_pieces_of_arguments_go_to_the_call_with_their_number() -> None:
     def piece(index: int, **function: str) -> Any:
         return event("tool-call-delta", index=index, tool_calls={"function": function})
 
-    read = streamed(
-        piece(0, name="a"), piece(1, name="b"), piece(0, arguments="[0]"), piece(1, arguments="[1]")
-    )
+    read = streamed(piece(0, name="a"), piece(1, name="b"), piece(0, arguments="[0]"), piece(1, arguments="[1]"))
     assert read.tool_uses == (ToolUse("", "a", [0]), ToolUse("", "b", [1]))
 
 
 def test_tokens_are_told_where_no_bill_is() -> None:
-    assert whole({"usage": {"tokens": {"input_tokens": 7, "output_tokens": 8}}}).usage == Usage(
-        input=7, output=8
-    )
+    assert whole({"usage": {"tokens": {"input_tokens": 7, "output_tokens": 8}}}).usage == Usage(input=7, output=8)
 
 
 def test_errors_by_status_and_at_the_end_of_a_stream() -> None:
@@ -200,11 +194,7 @@ def test_a_conversation_of_the_first_version() -> None:
             "preamble": "Be kind.",
             "chat_history": [
                 {"role": "USER", "message": "Hi"},
-                {
-                    "role": "CHATBOT",
-                    "message": "I look.",
-                    "tool_calls": [{"name": "look", "parameters": {"a": 1}}],
-                },
+                {"role": "CHATBOT", "message": "I look.", "tool_calls": [{"name": "look", "parameters": {"a": 1}}]},
                 {"role": "TOOL", "tool_results": [{"call": {"name": "look"}, "outputs": [{"found": 1}]}]},
             ],
             "message": "And now?",

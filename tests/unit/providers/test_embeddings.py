@@ -89,8 +89,7 @@ def test_ollama_and_voyage() -> None:
 
 
 @pytest.mark.parametrize(
-    "document",
-    [5, {"data": 5}, {"data": [5, {"embedding": None}]}, {"embeddings": {"float": 5}}, {"data": [{}]}],
+    "document", [5, {"data": 5}, {"data": [5, {"embedding": None}]}, {"embeddings": {"float": 5}}, {"data": [{}]}]
 )
 def test_documents_without_vectors_are_borne(document: Any) -> None:
     assert answered(document).parts == ()

@@ -182,11 +182,7 @@ def test_code_assist_wraps_the_request_and_names_the_model_beside_it() -> None:
 
 
 def test_tools_that_google_runs_are_hosted() -> None:
-    tools = [
-        {"googleSearch": {}, "codeExecution": {}},
-        {"urlContext": {}},
-        {"computerUse": {"environment": 1}},
-    ]
+    tools = [{"googleSearch": {}, "codeExecution": {}}, {"urlContext": {}}, {"computerUse": {"environment": 1}}]
     assert asked({"tools": tools}).tools == (
         ToolDefinition("googleSearch", "", {}, hosted=True),
         ToolDefinition("codeExecution", "", {}, hosted=True),

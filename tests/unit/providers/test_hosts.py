@@ -110,8 +110,7 @@ def test_known_apis_are_recorded(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host",
-    ["openai.com", "github.com", "pypi.org", "storage.googleapis.com", "s3.amazonaws.com", "", "localhost"],
+    "host", ["openai.com", "github.com", "pypi.org", "storage.googleapis.com", "s3.amazonaws.com", "", "localhost"]
 )
 def test_other_hosts_are_not_recorded(host: str) -> None:
     assert not HostRules(LLM_HOSTS).records(host)
@@ -132,17 +131,9 @@ def test_each_known_pattern_is_listed_once_in_lower_case_with_its_vendor() -> No
         ("OPENAI_BASE_URL", "https://llm.corp.example/v1", Endpoint("https", "llm.corp.example", 443)),
         ("OPENAI_BASE_URL", "http://localhost:8000/v1", Endpoint("http", "localhost", 8000)),
         ("OPENAI_API_BASE", "http://[::1]:8000", Endpoint("http", "::1", 8000)),
-        (
-            "AZURE_OPENAI_ENDPOINT",
-            "https://Mine.openai.azure.com/",
-            Endpoint("https", "mine.openai.azure.com", 443),
-        ),
+        ("AZURE_OPENAI_ENDPOINT", "https://Mine.openai.azure.com/", Endpoint("https", "mine.openai.azure.com", 443)),
         ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "https://10.0.0.9:8443", Endpoint("https", "10.0.0.9", 8443)),
-        (
-            "ANTHROPIC_BASE_URL",
-            "https://user:secret@proxy.example/x",
-            Endpoint("https", "proxy.example", 443),
-        ),
+        ("ANTHROPIC_BASE_URL", "https://user:secret@proxy.example/x", Endpoint("https", "proxy.example", 443)),
         ("OLLAMA_HOST", "0.0.0.0", Endpoint("http", "127.0.0.1", 11434)),
         ("OLLAMA_HOST", ":11435", Endpoint("http", "127.0.0.1", 11435)),
         ("OLLAMA_HOST", "gpu.lan", Endpoint("http", "gpu.lan", 11434)),

@@ -45,9 +45,7 @@ def answered(response: HttpResponse) -> Answered:
     return MCP.answered(request(CALL), response)
 
 
-CALL = message(
-    "tools/call", {"name": "look_up", "arguments": {"word": "rewind"}, "_meta": {"progressToken": 1}}
-)
+CALL = message("tools/call", {"name": "look_up", "arguments": {"word": "rewind"}, "_meta": {"progressToken": 1}})
 
 
 # ── who is recognised ────────────────────────────────────────────────────────────────────────────────────────
@@ -90,14 +88,7 @@ def test_what_only_looks_a_little_like_it_is_not(head: HttpRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    "target",
-    [
-        "/v1/messages",
-        "/v1/chat/completions",
-        "/v1/responses",
-        "/v1beta/models/g:generateContent",
-        "/api/chat",
-    ],
+    "target", ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/g:generateContent", "/api/chat"]
 )
 def test_a_call_to_a_model_is_not_claimed_whatever_it_accepts(target: str) -> None:
     call = request(headers=(ACCEPT,), target=target)
@@ -123,9 +114,7 @@ def test_a_tool_call_is_shown_with_its_arguments() -> None:
     [
         (message("tools/list"), "tools/list"),
         (
-            message(
-                "initialize", {"clientInfo": {"name": "agent", "version": "2.0"}, "protocolVersion": "x"}
-            ),
+            message("initialize", {"clientInfo": {"name": "agent", "version": "2.0"}, "protocolVersion": "x"}),
             "initialize agent 2.0",
         ),
         (message("prompts/get", {"name": "greeting", "arguments": {"to": "me"}}), "prompts/get greeting"),
@@ -143,9 +132,7 @@ def test_any_other_message_is_shown_by_method_and_subject(body: Any, text: str) 
 
 
 def test_the_parameters_of_a_single_message_are_kept() -> None:
-    body = message(
-        "prompts/get", {"name": "greeting", "arguments": {"to": "me"}, "_meta": {"progressToken": 1}}
-    )
+    body = message("prompts/get", {"name": "greeting", "arguments": {"to": "me"}, "_meta": {"progressToken": 1}})
     assert MCP.asked(request(body)).parameters == {"name": "greeting", "arguments": {"to": "me"}}
 
 
@@ -183,11 +170,7 @@ def test_json_and_events_read_the_same() -> None:
 
 
 def test_what_a_server_sends_along_is_kept() -> None:
-    log = {
-        "jsonrpc": "2.0",
-        "method": "notifications/message",
-        "params": {"level": "info", "data": "Looking"},
-    }
+    log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "Looking"}}
     found = answered(stream_of(log, result({"content": []})))
     assert found.parts == (Other("notifications/message", log["params"]), ToolResult("1", (), "look_up"))
 
@@ -292,12 +275,7 @@ FIELDS = (
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_field_of_a_strange_shape_is_too_much(field: str) -> None:
     for strange in STRANGE:
-        for document in (
-            {field: strange},
-            {"result": {field: strange}},
-            {"result": {field: [strange]}},
-            strange,
-        ):
+        for document in ({field: strange}, {"result": {field: strange}}, {"result": {field: [strange]}}, strange):
             assert MCP.asked(request(document)).note is None
             for response in (answer_with(document), stream_of(document), stream_of([document])):
                 assert MCP.answered(request(document), response).note is None

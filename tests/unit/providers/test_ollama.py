@@ -90,10 +90,7 @@ def test_lines_and_their_whole_twin_read_the_same() -> None:
     )
     use = ToolUse("", "look", {"a": 1})
     assert whole == Answered(
-        model="llama",
-        parts=(Thinking("Hm, so"), Text("Hello"), use, use),
-        stop="stop",
-        usage=Usage(input=4, output=5),
+        model="llama", parts=(Thinking("Hm, so"), Text("Hello"), use, use), stop="stop", usage=Usage(input=4, output=5)
     )
 
 
@@ -120,9 +117,7 @@ def test_an_error_and_a_cut_inside_the_lines() -> None:
     assert (torn.text, torn.note) == ("We", "damaged or cut JSON")
 
 
-@pytest.mark.parametrize(
-    "document", [5, {"message": 5}, {"message": {"tool_calls": [5]}, "done": 1}, {"response": 5}]
-)
+@pytest.mark.parametrize("document", [5, {"message": 5}, {"message": {"tool_calls": [5]}, "done": 1}, {"response": 5}])
 def test_documents_of_any_shape_are_borne(document: Any) -> None:
     assert answered(document).text == ""
     assert isinstance(asked(document), Asked)

@@ -82,10 +82,7 @@ def test_leading_instructions_are_the_system_and_later_ones_stay_in_the_conversa
         {"role": "system", "content": "The user left."},
     )
     assert read.system == (Text("Be kind."), Text("Be brief."))
-    assert read.messages == (
-        Message(Role.USER, (Text("Hi"),), "Ada"),
-        Message(Role.SYSTEM, (Text("The user left."),)),
-    )
+    assert read.messages == (Message(Role.USER, (Text("Hi"),), "Ada"), Message(Role.SYSTEM, (Text("The user left."),)))
 
 
 def test_a_tool_call_its_result_and_the_legacy_pair() -> None:
@@ -116,23 +113,12 @@ def test_pictures_sounds_films_and_files_are_told_and_not_copied() -> None:
             {"type": "file", "file": {"file_id": "file-1"}},
         ]
     )
-    assert isinstance(picture, Media) and (picture.kind, picture.media_type, picture.size) == (
-        "image",
-        "image/png",
-        8,
-    )
+    assert isinstance(picture, Media) and (picture.kind, picture.media_type, picture.size) == ("image", "image/png", 8)
     assert linked == Media("image", "", "https://a.example/b.png")
     assert mistral == Media("image", "", "https://a.example/c.png")
-    assert isinstance(sound, Media) and (sound.kind, sound.media_type, sound.size) == (
-        "audio",
-        "audio/wav",
-        8,
-    )
+    assert isinstance(sound, Media) and (sound.kind, sound.media_type, sound.size) == ("audio", "audio/wav", 8)
     assert film == Media("video", "", "https://a.example/d.mp4")
-    assert isinstance(document, Media) and (document.kind, document.media_type) == (
-        "document",
-        "application/pdf",
-    )
+    assert isinstance(document, Media) and (document.kind, document.media_type) == ("document", "application/pdf")
     assert filed == Media("file", "", "file-1")
 
 
@@ -150,9 +136,7 @@ def test_other_ways_to_send_sounds_and_files() -> None:
 
 
 def test_a_part_that_is_not_known_is_kept_whole() -> None:
-    assert parts_asked([{"type": "hologram", "depth": 3}]) == (
-        Other("hologram", {"type": "hologram", "depth": 3}),
-    )
+    assert parts_asked([{"type": "hologram", "depth": 3}]) == (Other("hologram", {"type": "hologram", "depth": 3}),)
     assert parts_asked(["plain", 5]) == (Text("plain"), Other("", 5))
 
 
@@ -261,9 +245,7 @@ def test_a_stream_and_its_whole_twin_read_the_same() -> None:
 
 
 def test_parts_keep_their_order_whatever_the_order_of_the_stream() -> None:
-    read = streamed(
-        {"tool_calls": [call("f", "{}", named="t", index=0)]}, {"content": "Hi"}, {"reasoning": "Hm"}
-    )
+    read = streamed({"tool_calls": [call("f", "{}", named="t", index=0)]}, {"content": "Hi"}, {"reasoning": "Hm"})
     assert [type(part) for part in read.parts] == [Thinking, Text, ToolUse]
 
 
@@ -310,8 +292,7 @@ def test_tool_calls_without_numbers_are_told_apart_by_their_names() -> None:
 
 def test_parallel_calls_that_all_have_the_same_number_are_told_apart_by_their_ids() -> None:
     read = streamed(
-        {"tool_calls": [call("a", "{}", named="t1", index=0)]},
-        {"tool_calls": [call("a", "[]", named="t2", index=0)]},
+        {"tool_calls": [call("a", "{}", named="t1", index=0)]}, {"tool_calls": [call("a", "[]", named="t2", index=0)]}
     )
     assert read.tool_uses == (ToolUse("t1", "a", {}), ToolUse("t2", "a", []))
 
@@ -326,23 +307,18 @@ def test_a_custom_tool_takes_a_text_even_where_it_looks_like_json() -> None:
     read = whole({"content": None, "tool_calls": [tool]})
     pieces = ({"name": "sql", "input": ""}, {"input": "1"}, {"input": "2"})
     deltas = [
-        {"tool_calls": [{"index": 0, "id": "t1" if "name" in piece else None, "custom": piece}]}
-        for piece in pieces
+        {"tool_calls": [{"index": 0, "id": "t1" if "name" in piece else None, "custom": piece}]} for piece in pieces
     ]
     assert read == streamed(*deltas)
     assert read.tool_uses == (ToolUse("t1", "sql", "12"),)
 
 
 def test_arguments_that_break_off_stay_a_text() -> None:
-    assert streamed({"tool_calls": [call("f", '{"a": 1', index=0)]}).tool_uses == (
-        ToolUse("", "f", '{"a": 1'),
-    )
+    assert streamed({"tool_calls": [call("f", '{"a": 1', index=0)]}).tool_uses == (ToolUse("", "f", '{"a": 1'),)
 
 
 def test_a_legacy_function_call_in_deltas() -> None:
-    read = streamed(
-        {"function_call": {"name": "f", "arguments": ""}}, {"function_call": {"arguments": '{"a":1}'}}
-    )
+    read = streamed({"function_call": {"name": "f", "arguments": ""}}, {"function_call": {"arguments": '{"a":1}'}})
     assert read == whole({"content": None, "function_call": {"name": "f", "arguments": '{"a":1}'}})
     assert read.tool_uses == (ToolUse("", "f", {"a": 1}),)
 
@@ -366,10 +342,7 @@ def test_a_surrogate_pair_cut_between_two_deltas_is_joined() -> None:
 def test_a_spoken_answer_is_its_transcript_and_its_sound() -> None:
     sound = bytes(range(10))
     read = whole(
-        {
-            "content": None,
-            "audio": {"id": "a1", "data": base64.b64encode(sound).decode(), "transcript": "Hello"},
-        }
+        {"content": None, "audio": {"id": "a1", "data": base64.b64encode(sound).decode(), "transcript": "Hello"}}
     )
     twin = streamed(
         {"audio": {"id": "a1"}},
@@ -390,16 +363,11 @@ def test_thinking_under_both_its_names(field: str) -> None:
 
 
 def test_openrouter_tells_thinking_twice_and_seals_some() -> None:
-    details = [
-        {"type": "reasoning.text", "text": "Hm, ", "index": 0},
-        {"type": "reasoning.encrypted", "data": "x"},
-    ]
+    details = [{"type": "reasoning.text", "text": "Hm, ", "index": 0}, {"type": "reasoning.encrypted", "data": "x"}]
     read = whole({"content": "Hi", "reasoning": "Hm, ", "reasoning_details": details})
     assert read.parts[0] == Thinking("Hm, ", sealed=True)
     assert read == streamed(
-        {"reasoning": "Hm, ", "reasoning_details": details[:1]},
-        {"reasoning_details": details[1:]},
-        {"content": "Hi"},
+        {"reasoning": "Hm, ", "reasoning_details": details[:1]}, {"reasoning_details": details[1:]}, {"content": "Hi"}
     )
     summary = [{"type": "reasoning.summary", "summary": "In short"}]
     assert whole({"reasoning_details": summary}).parts == (Thinking("In short"),)
@@ -411,10 +379,7 @@ def test_thinking_that_is_signed_apart_and_litellms_blocks() -> None:
     signed = [{"type": "reasoning.text", "signature": "s"}]
     assert whole({"reasoning": "Hm", "reasoning_details": signed}).parts == (Thinking("Hm"),)
     assert whole({"content": "Hi", "reasoning_details": signed}).parts[0] == Thinking("", sealed=True)
-    blocks = [
-        {"type": "thinking", "thinking": "Hm", "signature": "s"},
-        {"type": "redacted_thinking", "data": "x"},
-    ]
+    blocks = [{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "redacted_thinking", "data": "x"}]
     assert whole({"reasoning_content": "Hm", "thinking_blocks": blocks[:1]}).parts == (Thinking("Hm"),)
     assert whole({"thinking_blocks": blocks}).parts == (Thinking("Hm", sealed=True),)
 
@@ -475,9 +440,7 @@ def test_tokens_written_to_a_cache_pictures_and_searches() -> None:
         "server_tool_use": {"web_search_requests": 2},
     }
     assert usage(told) == Usage(
-        input=100,
-        cache_write=40,
-        more={"input_image_tokens": 30, "output_image_tokens": 20, "web_searches": 2},
+        input=100, cache_write=40, more={"input_image_tokens": 30, "output_image_tokens": 20, "web_searches": 2}
     )
 
 
@@ -521,18 +484,12 @@ def test_the_usual_tier_is_not_told() -> None:
 
 
 def test_an_error_inside_a_stream_keeps_what_came_before() -> None:
-    read = answered(
-        stream_of({"choices": [{"delta": {"content": "Well, "}}]}, {"error": {"message": "Overloaded"}})
-    )
+    read = answered(stream_of({"choices": [{"delta": {"content": "Well, "}}]}, {"error": {"message": "Overloaded"}}))
     assert (read.text, read.error) == ("Well, ", "Overloaded")
 
 
 def test_an_error_inside_a_choice_is_told() -> None:
-    choice = {
-        "message": {"content": ""},
-        "finish_reason": "error",
-        "error": {"message": "Upstream went away"},
-    }
+    choice = {"message": {"content": ""}, "finish_reason": "error", "error": {"message": "Upstream went away"}}
     assert answered(answer_with({"choices": [choice]})).error == "Upstream went away"
 
 

@@ -59,33 +59,14 @@ THOUGHT = {
     "encrypted_content": "c2VhbGVk",
 }
 LOOK = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": '{"at": 1}'}
-ANSWER_PARTS = (
-    Thinking("First.\n\nThen.", sealed=True),
-    Text("Let me look."),
-    ToolUse("call_1", "look", {"at": 1}),
-)
+ANSWER_PARTS = (Thinking("First.\n\nThen.", sealed=True), Text("Let me look."), ToolUse("call_1", "look", {"at": 1}))
 
 STREAM = (
     {"type": "response.created", "response": response_of(status="in_progress")},
     {"type": "response.output_item.added", "output_index": 0, "item": {**THOUGHT, "summary": []}},
-    {
-        "type": "response.reasoning_summary_text.delta",
-        "output_index": 0,
-        "summary_index": 0,
-        "delta": "Fir",
-    },
-    {
-        "type": "response.reasoning_summary_text.delta",
-        "output_index": 0,
-        "summary_index": 0,
-        "delta": "st.",
-    },
-    {
-        "type": "response.reasoning_summary_text.done",
-        "output_index": 0,
-        "summary_index": 1,
-        "text": "Then.",
-    },
+    {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "Fir"},
+    {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "st."},
+    {"type": "response.reasoning_summary_text.done", "output_index": 0, "summary_index": 1, "text": "Then."},
     {
         "type": "response.output_item.added",
         "output_index": 1,
@@ -97,12 +78,7 @@ STREAM = (
         "content_index": 0,
         "part": {"type": "output_text", "text": ""},
     },
-    {
-        "type": "response.output_text.delta",
-        "output_index": 1,
-        "content_index": 0,
-        "delta": "Let me ",
-    },
+    {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "Let me "},
     {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "look."},
     {"type": "response.output_item.done", "output_index": 1, "item": says("Let me look.")},
     {"type": "response.output_item.added", "output_index": 2, "item": {**LOOK, "arguments": ""}},
@@ -143,9 +119,7 @@ def test_the_items_of_a_stream_count_where_its_last_event_leaves_them_out() -> N
 
 
 def test_deltas_without_the_events_around_them_are_read() -> None:
-    cut = stream_of(
-        {"type": "response.output_text.delta", "delta": "Once upon"}, end=b'data: {"type": "respon'
-    )
+    cut = stream_of({"type": "response.output_text.delta", "delta": "Once upon"}, end=b'data: {"type": "respon')
     assert answered(cut) == Answered(parts=(Text("Once upon"),), note="the stream is cut inside an event")
 
 
@@ -177,10 +151,7 @@ def test_instructions_and_leading_system_messages_are_the_system() -> None:
     assert conversation == Asked(
         model="gpt-x",
         system=(Text("Be brief."), Text("Be kind.")),
-        messages=(
-            Message(Role.USER, (Text("Hi"),)),
-            Message(Role.SYSTEM, (Text("Be quick."),)),
-        ),
+        messages=(Message(Role.USER, (Text("Hi"),)), Message(Role.SYSTEM, (Text("Be quick."),))),
         parameters={"temperature": 0},
         streamed=True,
         continues="resp_0",
@@ -204,9 +175,7 @@ def test_pictures_files_and_sounds_are_told_by_what_is_known() -> None:
     (message,) = asked(input=[{"role": "user", "content": content}]).messages
     *media, unknown = message.parts
     assert unknown == Other("input_hologram", content[-1])
-    assert [
-        (part.kind, part.media_type, part.reference, part.size) for part in media if isinstance(part, Media)
-    ] == [
+    assert [(part.kind, part.media_type, part.reference, part.size) for part in media if isinstance(part, Media)] == [
         ("image", "", "https://pictures.example/cat.png", None),
         ("image", "", "file_1", None),
         ("document", "application/pdf", "", 3),
@@ -253,12 +222,7 @@ def test_pictures_files_and_sounds_are_told_by_what_is_known() -> None:
             (ToolUse("c", "shell", {"commands": ["ls"]}),),
         ),
         (
-            {
-                "type": "shell_call",
-                "call_id": "c",
-                "action": {},
-                "environment": {"type": "container_reference"},
-            },
+            {"type": "shell_call", "call_id": "c", "action": {}, "environment": {"type": "container_reference"}},
             Role.ASSISTANT,
             (ToolUse("c", "shell", {}, hosted=True),),
         ),
@@ -269,29 +233,15 @@ def test_pictures_files_and_sounds_are_told_by_what_is_known() -> None:
                 "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 1}}],
             },
             Role.TOOL,
-            (
-                ToolResult(
-                    "c", (Text("a"), Text("b"), Other("outcome", {"type": "exit", "exit_code": 1})), "shell"
-                ),
-            ),
+            (ToolResult("c", (Text("a"), Text("b"), Other("outcome", {"type": "exit", "exit_code": 1})), "shell"),),
         ),
         (
-            {
-                "type": "apply_patch_call_output",
-                "call_id": "c",
-                "status": "failed",
-                "output": "no such file",
-            },
+            {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no such file"},
             Role.TOOL,
             (ToolResult("c", (Text("no such file"),), "apply_patch", failed=True),),
         ),
         (
-            {
-                "type": "tool_search_call",
-                "call_id": "c",
-                "execution": "client",
-                "arguments": {"queries": ["x"]},
-            },
+            {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"queries": ["x"]}},
             Role.ASSISTANT,
             (ToolUse("c", "tool_search", {"queries": ["x"]}),),
         ),
@@ -301,13 +251,7 @@ def test_pictures_files_and_sounds_are_told_by_what_is_known() -> None:
             (ToolResult("c", (Other("tools", []),), "tool_search"),),
         ),
         (
-            {
-                "type": "tool_search_call",
-                "id": "t",
-                "call_id": None,
-                "execution": "server",
-                "arguments": {},
-            },
+            {"type": "tool_search_call", "id": "t", "call_id": None, "execution": "server", "arguments": {}},
             Role.ASSISTANT,
             (ToolUse("", "tool_search", {}, hosted=True),),
         ),
@@ -321,17 +265,11 @@ def test_pictures_files_and_sounds_are_told_by_what_is_known() -> None:
             Role.ASSISTANT,
             (Other("item_reference", {"type": "item_reference", "id": "msg_1"}),),
         ),
-        (
-            {"id": "msg_1"},
-            Role.ASSISTANT,
-            (Other("item_reference", {"id": "msg_1"}),),
-        ),
+        ({"id": "msg_1"}, Role.ASSISTANT, (Other("item_reference", {"id": "msg_1"}),)),
         ({"type": "reasoning", "summary": []}, Role.ASSISTANT, (Thinking("", sealed=True),)),
     ],
 )
-def test_every_kind_of_item_has_its_speaker_and_its_parts(
-    item: Any, role: Role, parts: tuple[Part, ...]
-) -> None:
+def test_every_kind_of_item_has_its_speaker_and_its_parts(item: Any, role: Role, parts: tuple[Part, ...]) -> None:
     assert asked(input=[item]).messages == (Message(role, parts),)
 
 
@@ -363,10 +301,7 @@ def test_every_kind_of_item_has_its_speaker_and_its_parts(
         ),
         (
             {"type": "mcp_call", "id": "m", "name": "ask", "arguments": '{"q": 1}', "output": "yes"},
-            (
-                ToolUse("m", "ask", {"q": 1}, hosted=True),
-                ToolResult("m", (Text("yes"),), "ask", hosted=True),
-            ),
+            (ToolUse("m", "ask", {"q": 1}, hosted=True), ToolResult("m", (Text("yes"),), "ask", hosted=True)),
         ),
         (
             {
@@ -376,10 +311,7 @@ def test_every_kind_of_item_has_its_speaker_and_its_parts(
                 "arguments": "{}",
                 "error": {"type": "http_error", "message": "gone"},
             },
-            (
-                ToolUse("m", "ask", {}, hosted=True),
-                ToolResult("m", (Text("gone"),), "ask", failed=True, hosted=True),
-            ),
+            (ToolUse("m", "ask", {}, hosted=True), ToolResult("m", (Text("gone"),), "ask", failed=True, hosted=True)),
         ),
         (
             {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": [{"name": "ask"}]},
@@ -420,16 +352,8 @@ def test_a_painted_picture_is_media_and_its_last_sketch_where_the_stream_was_cut
         ("response.reasoning_text.delta", {"content_index": 0}, Thinking("ab")),
         ("response.custom_tool_call_input.delta", {}, ToolUse("", "custom_tool", "ab")),
         ("response.mcp_call_arguments.delta", {}, ToolUse("", "mcp", "ab", hosted=True)),
-        (
-            "response.code_interpreter_call_code.delta",
-            {},
-            ToolUse("", "code_interpreter", {"code": "ab"}, hosted=True),
-        ),
-        (
-            "response.shell_call_command.delta",
-            {"command_index": 0},
-            ToolUse("", "shell", {"commands": ["ab"]}),
-        ),
+        ("response.code_interpreter_call_code.delta", {}, ToolUse("", "code_interpreter", {"code": "ab"}, hosted=True)),
+        ("response.shell_call_command.delta", {"command_index": 0}, ToolUse("", "shell", {"commands": ["ab"]})),
         ("response.audio.transcript.delta", {}, Text("ab")),
     ],
 )
@@ -458,10 +382,7 @@ def test_an_answer_still_under_way_has_no_reason_to_have_stopped() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        {
-            "type": "response.failed",
-            "response": {"status": "failed", "error": {"code": "x", "message": "No credit"}},
-        },
+        {"type": "response.failed", "response": {"status": "failed", "error": {"code": "x", "message": "No credit"}}},
         {"type": "error", "code": "x", "message": "No credit", "param": None},
         {"type": "error", "error": {"type": "x", "message": "No credit"}},
     ],
@@ -497,9 +418,7 @@ def test_tools_of_every_kind() -> None:
         ToolDefinition("tool_search", "", {"type": "object"}),
         ToolDefinition("tool_search", "", {}, hosted=True),
         ToolDefinition("web_search", "", {"search_context_size": "low"}, hosted=True),
-        ToolDefinition(
-            "wiki", "", {"server_label": "wiki", "server_url": "https://mcp.example"}, hosted=True
-        ),
+        ToolDefinition("wiki", "", {"server_label": "wiki", "server_url": "https://mcp.example"}, hosted=True),
         ToolDefinition("shell", "", {"environment": {"type": "local"}}),
         ToolDefinition("shell", "", {"environment": {"type": "container_auto"}}, hosted=True),
         ToolDefinition("go"),

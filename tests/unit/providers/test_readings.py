@@ -45,27 +45,12 @@ def test_an_anthropic_message_with_cached_input() -> None:
 
 def test_an_anthropic_stream_with_a_tool_call_and_cumulative_usage() -> None:
     answer = stream_of(
-        {
-            "type": "message_start",
-            "message": {"model": "c", "usage": {"input_tokens": 5, "output_tokens": 1}},
-        },
+        {"type": "message_start", "message": {"model": "c", "usage": {"input_tokens": 5, "output_tokens": 1}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me look."}},
-        {
-            "type": "content_block_start",
-            "index": 1,
-            "content_block": {"type": "tool_use", "name": "look", "input": {}},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 1,
-            "delta": {"type": "input_json_delta", "partial_json": '{"a"'},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 1,
-            "delta": {"type": "input_json_delta", "partial_json": ":1}"},
-        },
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "name": "look", "input": {}}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"a"'}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ":1}"}},
         {"type": "message_delta", "usage": {"output_tokens": 20}},
         {"type": "message_delta", "usage": {"output_tokens": 31, "input_tokens": 6}},
     )
@@ -87,9 +72,7 @@ def test_counted_tokens_are_shown_and_not_taken_for_usage() -> None:
 
 def test_a_chat_completion() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 4}
-    answer = answer_with(
-        {"model": "gpt-x-1", "choices": [{"index": 0, "message": {"content": "Hi"}}], "usage": usage}
-    )
+    answer = answer_with({"model": "gpt-x-1", "choices": [{"index": 0, "message": {"content": "Hi"}}], "usage": usage})
     assert read(CHAT, answer) == Reading(model="gpt-x-1", text="Hi", usage=Usage(input=3, output=4))
 
 
@@ -105,9 +88,7 @@ def test_a_chat_stream_with_parallel_tool_calls() -> None:
         {"choices": [], "usage": {"prompt_tokens": 8, "completion_tokens": 9}},
         end=b"data: [DONE]\n\n",
     )
-    assert read(CHAT, answer) == Reading(
-        model="g", text='→ a({"x":1}) → b({})', usage=Usage(input=8, output=9)
-    )
+    assert read(CHAT, answer) == Reading(model="g", text='→ a({"x":1}) → b({})', usage=Usage(input=8, output=9))
 
 
 def test_tool_calls_without_numbers_are_told_apart_by_their_names() -> None:
@@ -119,9 +100,7 @@ def test_tool_calls_without_numbers_are_told_apart_by_their_names() -> None:
 
 
 def test_a_surrogate_pair_cut_between_two_deltas_is_joined() -> None:
-    pieces = [
-        f'data: {{"choices":[{{"delta":{{"content":"{half}"}}}}]}}\n\n' for half in (r"\ud83d", r"\ude00")
-    ]
+    pieces = [f'data: {{"choices":[{{"delta":{{"content":"{half}"}}}}]}}\n\n' for half in (r"\ud83d", r"\ude00")]
     answer = answer_with("".join(pieces).encode(), media="text/event-stream")
     assert read(CHAT, answer).text == "😀"
 
@@ -145,16 +124,8 @@ def test_an_azure_deployment_is_the_model_where_the_body_names_none() -> None:
 
 
 def test_a_response_whole_and_streamed_reads_the_same() -> None:
-    output = [
-        {"type": "reasoning", "summary": []},
-        {"type": "function_call", "name": "look", "arguments": '{"a":1}'},
-    ]
-    whole = {
-        "object": "response",
-        "model": "g",
-        "output": output,
-        "usage": {"input_tokens": 5, "output_tokens": 6},
-    }
+    output = [{"type": "reasoning", "summary": []}, {"type": "function_call", "name": "look", "arguments": '{"a":1}'}]
+    whole = {"object": "response", "model": "g", "output": output, "usage": {"input_tokens": 5, "output_tokens": 6}}
     streamed = stream_of(
         {"type": "response.created", "response": {"model": "g", "output": []}},
         {"type": "response.output_item.done", "output_index": 1, "item": output[1]},
@@ -165,22 +136,13 @@ def test_a_response_whole_and_streamed_reads_the_same() -> None:
 
 
 def test_a_failed_response_and_a_stream_cut_before_its_end() -> None:
-    failed = stream_of(
-        {"type": "response.failed", "response": {"error": {"code": "x", "message": "No credit"}}}
-    )
+    failed = stream_of({"type": "response.failed", "response": {"error": {"code": "x", "message": "No credit"}}})
     assert read(RESPONSES, failed).error == "No credit"
-    cut = stream_of(
-        {"type": "response.output_text.delta", "delta": "Once upon"}, end=b'data: {"type": "respon'
-    )
-    assert read(RESPONSES, cut) == Reading(
-        model="gpt-x", text="Once upon", note="the stream is cut inside an event"
-    )
+    cut = stream_of({"type": "response.output_text.delta", "delta": "Once upon"}, end=b'data: {"type": "respon')
+    assert read(RESPONSES, cut) == Reading(model="gpt-x", text="Once upon", note="the stream is cut inside an event")
 
 
-GEMINI_PARTS = [
-    {"text": "thinking", "thought": True},
-    {"text": "Hi"},
-]
+GEMINI_PARTS = [{"text": "thinking", "thought": True}, {"text": "Hi"}]
 GEMINI_ANSWER = {
     "candidates": [{"content": {"parts": GEMINI_PARTS}}],
     "usageMetadata": {"promptTokenCount": 2, "candidatesTokenCount": 3, "thoughtsTokenCount": 4},
@@ -189,13 +151,10 @@ GEMINI_ANSWER = {
 
 
 @pytest.mark.parametrize(
-    "response",
-    [answer_with(GEMINI_ANSWER), answer_with([GEMINI_ANSWER]), stream_of(GEMINI_ANSWER)],
+    "response", [answer_with(GEMINI_ANSWER), answer_with([GEMINI_ANSWER]), stream_of(GEMINI_ANSWER)]
 )
 def test_gemini_reads_the_same_as_object_list_and_events(response: HttpResponse) -> None:
-    assert read(GEMINI, response) == Reading(
-        model="gemini-x-1", text="Hi", usage=Usage(input=2, output=7, reasoning=4)
-    )
+    assert read(GEMINI, response) == Reading(model="gemini-x-1", text="Hi", usage=Usage(input=2, output=7, reasoning=4))
 
 
 def test_a_gemini_list_that_is_cut_is_read_as_far_as_it_came() -> None:
@@ -209,9 +168,7 @@ def test_a_gemini_function_call_an_embedding_and_a_blocked_prompt() -> None:
     assert read(GEMINI, answer_with(call)).text == '→ f({"a":1})'
     assert read(GEMINI, answer_with({"promptFeedback": {"blockReason": "SAFETY"}})).note == "blocked: SAFETY"
     request = request_of({}, target="/v1beta/models/e:embedContent")
-    assert read(request, answer_with({"embedding": {"values": [0.1, 0.2]}})) == Reading(
-        model="e", text="1 vector of 2"
-    )
+    assert read(request, answer_with({"embedding": {"values": [0.1, 0.2]}})) == Reading(model="e", text="1 vector of 2")
 
 
 def test_ollama_answers_in_lines() -> None:
@@ -231,13 +188,9 @@ def test_ollama_answers_in_lines() -> None:
 
 def test_embeddings_of_several_makes() -> None:
     openai = {"data": [{"embedding": [0.1] * 8}, {"embedding": [0.2] * 8}], "usage": {"prompt_tokens": 6}}
-    assert read(EMBED, answer_with(openai)) == Reading(
-        model="emb", text="2 vectors of 8", usage=Usage(input=6)
-    )
+    assert read(EMBED, answer_with(openai)) == Reading(model="emb", text="2 vectors of 8", usage=Usage(input=6))
     cohere = {"embeddings": {"float": [[0.1, 0.2]]}, "meta": {"billed_units": {"input_tokens": 3}}}
-    assert read(EMBED, answer_with(cohere)) == Reading(
-        model="emb", text="1 vector of 2", usage=Usage(input=3)
-    )
+    assert read(EMBED, answer_with(cohere)) == Reading(model="emb", text="1 vector of 2", usage=Usage(input=3))
     assert read(EMBED, answer_with({"data": [{"embedding": "AAAA"}]})).text == "1 vector"
 
 
@@ -284,9 +237,7 @@ def test_errors_are_told_whatever_their_shape(request_: HttpRequest, body: Any, 
     assert read(request_, answer_with(body, status=404)).error == message
 
 
-@pytest.mark.parametrize(
-    "request_", [CLAUDE, CHAT, RESPONSES, GEMINI, OLLAMA, EMBED, CONVERSE, request_of(target="/")]
-)
+@pytest.mark.parametrize("request_", [CLAUDE, CHAT, RESPONSES, GEMINI, OLLAMA, EMBED, CONVERSE, request_of(target="/")])
 def test_a_refusal_is_read_as_an_error_by_its_own_provider(request_: HttpRequest) -> None:
     provider = identify(request_.head)
     refusal = answer_with(provider.reader.refusal("Rewind: never recorded."), status=400)

@@ -57,9 +57,7 @@ def test_a_stream_that_was_cut_anywhere_tells_the_start_of_what_it_would_have_sa
         assert thought(whole).startswith(thought(part))
         assert len(part.text) >= longest
         longest = len(part.text)
-        assert [use.name for use in whole.tool_uses[: len(part.tool_uses)]] == [
-            use.name for use in part.tool_uses
-        ]
+        assert [use.name for use in whole.tool_uses[: len(part.tool_uses)]] == [use.name for use in part.tool_uses]
         for use, full in zip(part.tool_uses, whole.tool_uses, strict=False):
             # Arguments that are not whole yet are a text, never another value.
             assert use.arguments == full.arguments or isinstance(use.arguments, str) or not use.arguments
@@ -103,12 +101,7 @@ def test_a_refusal_in_a_stream_is_the_refusal_of_the_whole() -> None:
 
 def test_a_refusal_among_the_items_of_a_response() -> None:
     words = "I would rather not."
-    item = {
-        "type": "message",
-        "id": "m",
-        "role": "assistant",
-        "content": [{"type": "refusal", "refusal": words}],
-    }
+    item = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "refusal", "refusal": words}]}
     whole = openai_responses.response(output=[item])
     where = {"output_index": 0, "content_index": 0, "item_id": "m"}
     begun = openai_responses.response(status="in_progress", output=[], usage=None)
@@ -140,13 +133,7 @@ HOSTED_ITEMS: list[dict[str, Any]] = [
         "code": "print(4)",
         "outputs": [{"type": "logs", "logs": "4"}],
     },
-    {
-        "type": "file_search_call",
-        "id": "fs_1",
-        "status": "completed",
-        "queries": ["weather"],
-        "results": None,
-    },
+    {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["weather"], "results": None},
     {
         "type": "mcp_call",
         "id": "mcp_1",
@@ -180,11 +167,7 @@ def test_citations_do_not_disturb_the_text_they_belong_to() -> None:
     documents = anthropic.stream_documents()
     place = next(n for n, one in enumerate(documents) if one.get("delta", {}).get("type") == "text_delta")
     index = documents[place]["index"]
-    citation = {
-        "type": "content_block_delta",
-        "index": index,
-        "delta": {"type": "citations_delta", "citation": cited},
-    }
+    citation = {"type": "content_block_delta", "index": index, "delta": {"type": "citations_delta", "citation": cited}}
     stream = events(*documents[: place + 1], citation, *documents[place + 1 :], named=True)
     assert answered(CLAUDE, stream) == answered(CLAUDE, answer_with(anthropic.message()))
 

@@ -44,22 +44,13 @@ def test_every_part_of_a_request_is_there_under_its_speaker():
                 "role": "assistant",
                 "content": [
                     {"type": "thinking", "thinking": "Look it up.", "signature": "x"},
-                    {
-                        "type": "tool_use",
-                        "id": "t1",
-                        "name": "refund",
-                        "input": {"order": "A-1", "why": ["late"]},
-                    },
+                    {"type": "tool_use", "id": "t1", "name": "refund", "input": {"order": "A-1", "why": ["late"]}},
                 ],
             },
             {
                 "role": "user",
                 "content": [
-                    {
-                        "type": "tool_result",
-                        "tool_use_id": "t1",
-                        "content": [{"type": "text", "text": "Done: 4 €"}],
-                    }
+                    {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "Done: 4 €"}]}
                 ],
             },
         ],
@@ -77,22 +68,11 @@ def test_every_part_of_a_request_is_there_under_its_speaker():
 def test_arguments_read_the_same_from_an_answer_and_from_the_next_request():
     arguments = {"path": 'the "big" file', "lines": [1, 2], "deep": {"flag": True, "none": None}}
     answer = answer_with(
-        {
-            "choices": [
-                {
-                    "message": {
-                        "tool_calls": [{"function": {"name": "read", "arguments": json.dumps(arguments)}}]
-                    }
-                }
-            ]
-        }
+        {"choices": [{"message": {"tool_calls": [{"function": {"name": "read", "arguments": json.dumps(arguments)}}]}}]}
     )
     request = request_of({"messages": []})
     (answered,) = answered_texts(identify(request.head), request, answer)
-    repeated = {
-        "role": "assistant",
-        "tool_calls": [{"function": {"name": "read", "arguments": json.dumps(arguments)}}],
-    }
+    repeated = {"role": "assistant", "tool_calls": [{"function": {"name": "read", "arguments": json.dumps(arguments)}}]}
     assert asked(request_of({"messages": [repeated]})) == [answered]
     assert answered.text == 'read\npath: the "big" file\nlines: 1\nlines: 2\ndeep.flag: true'
 
@@ -115,13 +95,8 @@ def test_an_error_is_told_as_one():
 
 
 def test_other_calls_are_searched_by_url_and_body():
-    request = request_of(
-        {"q": "caf\u00e9"}, host="shop.example", target="/find%20it?term=two+words", method="GET"
-    )
-    assert asked(request) == [
-        ("http", "GET https://shop.example/find it?term=two words"),
-        ("http", "q: café"),
-    ]
+    request = request_of({"q": "caf\u00e9"}, host="shop.example", target="/find%20it?term=two+words", method="GET")
+    assert asked(request) == [("http", "GET https://shop.example/find it?term=two words"), ("http", "q: café")]
 
 
 @pytest.mark.parametrize(
@@ -142,18 +117,14 @@ def test_a_body_is_read_as_people_would(body: Any, words: str):
 
 
 def test_content_encoding_is_taken_off():
-    assert (
-        http_words(gzip.compress(b"hidden words"), headers=(("Content-Encoding", "gzip"),)) == "hidden words"
-    )
+    assert http_words(gzip.compress(b"hidden words"), headers=(("Content-Encoding", "gzip"),)) == "hidden words"
 
 
 def test_pictures_are_left_out_whatever_their_bytes():
     assert http_words(b"letters only", media="image/svg+xml") == ""
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"messages": [{"role": "user", "content": "half a sen', b"\xff\xfe nothing"]
-)
+@pytest.mark.parametrize("body", [b'{"messages": [{"role": "user", "content": "half a sen', b"\xff\xfe nothing"])
 def test_what_a_codec_cannot_read_is_searched_as_it_stands(body: bytes):
     (passage,) = asked_texts(anthropic.API, request_of(body, **CLAUDE))
     assert passage == (TextKind.HTTP, body.decode("utf-8", "replace"))
@@ -177,9 +148,6 @@ def test_deep_documents_are_read_without_a_stack():
 def test_nothing_raises_and_every_text_can_be_written(body: bytes, target: str):
     request = request_of(body, target=target)
     provider = identify(request.head)
-    for kind, text in [
-        *asked_texts(provider, request),
-        *answered_texts(provider, request, answer_with(body)),
-    ]:
+    for kind, text in [*asked_texts(provider, request), *answered_texts(provider, request, answer_with(body))]:
         assert kind
         assert text.encode()

@@ -47,10 +47,7 @@ def test_the_order_of_parameters_does_not_matter() -> None:
 
 
 def test_values_are_told_in_words() -> None:
-    assert (
-        name(a=1.5, b=None, c=True, d=Colour.RED, e=int)
-        == "test_it--a=1.5--b=None--c=True--d=Colour.RED--e=int.rw"
-    )
+    assert name(a=1.5, b=None, c=True, d=Colour.RED, e=int) == "test_it--a=1.5--b=None--c=True--d=Colour.RED--e=int.rw"
 
 
 def test_values_with_the_same_words_have_other_names() -> None:
@@ -123,8 +120,7 @@ def test_a_set_has_the_same_name_in_every_process() -> None:
 
 @given(
     st.recursive(
-        st.integers() | st.text(),
-        lambda one: st.lists(one) | st.tuples(one) | st.dictionaries(st.text(), one),
+        st.integers() | st.text(), lambda one: st.lists(one) | st.tuples(one) | st.dictionaries(st.text(), one)
     )
 )
 def test_a_value_without_sets_is_written_as_python_writes_it(value: Any) -> None:
@@ -143,9 +139,7 @@ def test_a_long_name_is_cut_and_still_its_own() -> None:
     assert one.startswith("test_it--a=xxx")
 
 
-@pytest.mark.parametrize(
-    "evil", ["../../etc/passwd", "/etc/passwd", "..", ".", "", "a\0b", "con:", "-rf", "\n", "é"]
-)
+@pytest.mark.parametrize("evil", ["../../etc/passwd", "/etc/passwd", "..", ".", "", "a\0b", "con:", "-rf", "\n", "é"])
 def test_no_name_leaves_its_folder(evil: str) -> None:
     for path in (default_path(FILE, test=evil), default_path(FILE, test="t", params={"a": evil})):
         assert path.parent == Path("/project/tests/cassettes/test_refund")

@@ -8,9 +8,7 @@ from rewind.settings import read_settings
 
 def test_a_failing_run_is_kept_under_the_name_of_its_test(tmp_path: Path) -> None:
     cassette = tmp_path / "tests" / "cassettes" / "test_refund" / "test_it.rw"
-    assert (
-        failed_run_path(tmp_path, cassette) == tmp_path / ".rewind/last-failed/tests/test_refund/test_it.rw"
-    )
+    assert failed_run_path(tmp_path, cassette) == tmp_path / ".rewind/last-failed/tests/test_refund/test_it.rw"
 
 
 def test_a_folder_that_only_failing_tests_made_is_no_store(tmp_path: Path) -> None:

@@ -26,9 +26,7 @@ LIGHT = {
 
 
 @pytest.mark.parametrize("plugins", [(), ("-p", "xdist", "-n1")], ids=["alone", "xdist"])
-def test_a_project_without_marks_loads_no_more_than_the_hooks(
-    tmp_path: Path, plugins: tuple[str, ...]
-) -> None:
+def test_a_project_without_marks_loads_no_more_than_the_hooks(tmp_path: Path, plugins: tuple[str, ...]) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text("def test_nothing(): ...\n")
     done = subprocess.run(

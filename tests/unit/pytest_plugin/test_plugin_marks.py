@@ -40,9 +40,7 @@ def test_what_a_mark_does_not_name_is_taken_from_the_config() -> None:
         ((), {"tools": "dead"}, "must be 'replay' or 'live'"),
     ],
 )
-def test_a_mark_that_makes_no_sense_is_told_why(
-    args: tuple[Any, ...], given: dict[str, Any], says: str
-) -> None:
+def test_a_mark_that_makes_no_sense_is_told_why(args: tuple[Any, ...], given: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption) as problem:
         read_mark(args, given, {})
     assert says in problem.value.message

@@ -33,14 +33,8 @@ def note_of(miss: Miss) -> MissNote:
 
 
 def test_a_command_can_be_pasted_into_a_shell() -> None:
-    assert (
-        pytest_command("tests/test_x.py::test_y", Mode.REWRITE)
-        == "pytest tests/test_x.py::test_y --rewind=rewrite"
-    )
-    assert (
-        pytest_command("tests/test_x.py::test_y[a]", Mode.NEW)
-        == 'pytest "tests/test_x.py::test_y[a]" --rewind=new'
-    )
+    assert pytest_command("tests/test_x.py::test_y", Mode.REWRITE) == "pytest tests/test_x.py::test_y --rewind=rewrite"
+    assert pytest_command("tests/test_x.py::test_y[a]", Mode.NEW) == 'pytest "tests/test_x.py::test_y[a]" --rewind=new'
 
 
 @given(st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"])))

@@ -8,14 +8,7 @@ DAY = 86400.0
 
 
 def played(cassette: str = "a.rw", *, used: tuple[int, ...] = (1, 2), **more: object) -> CassetteUsage:
-    known = {
-        "test": "t",
-        "cassette": cassette,
-        "action": "play",
-        "passed": True,
-        "on_tape": (1, 2),
-        "played": used,
-    }
+    known = {"test": "t", "cassette": cassette, "action": "play", "passed": True, "on_tape": (1, 2), "played": used}
     return CassetteUsage(**{"replayed": len(used), "saved": 0.5, **known, **more})  # type: ignore[arg-type]
 
 
@@ -55,10 +48,7 @@ def test_a_failed_test_says_nothing_about_what_is_left_over() -> None:
 def test_details_need_asking_but_secrets_do_not() -> None:
     usages = [played(used=(1,), blocked=("https://x.example/\x1b[2J",), secrets=("step 1: an API key",))]
     brief = summary_lines(usages, ["old.rw"], now=NOW, old_after=180, verbose=False)
-    assert brief[1:] == [
-        "  a.rw: step 1: an API key: check it before you commit",
-        "  old.rw: no test uses it",
-    ]
+    assert brief[1:] == ["  a.rw: step 1: an API key: check it before you commit", "  old.rw: no test uses it"]
     verbose = summary_lines(usages, [], now=NOW, old_after=180, verbose=True)
     assert "  a.rw: step 2 was not played (1 of 2)" in verbose
     assert r"  t: a connection to https://x.example/\x1b[2J was blocked" in verbose

@@ -41,9 +41,7 @@ def chat(
 
 def session_of(*exchanges: ForeignExchange, env: dict[str, str] | None = None) -> Portable:
     foreign = ForeignRecording(exchanges=exchanges, tool="vcrpy")
-    return session_of_exchanges(
-        foreign, session_id=ID, name="test_refund", tags={"source": "vcrpy"}, env=env or {}
-    )
+    return session_of_exchanges(foreign, session_id=ID, name="test_refund", tags={"source": "vcrpy"}, env=env or {})
 
 
 def everything(portable: Portable) -> bytes:
@@ -72,11 +70,7 @@ def test_the_session_says_where_it_comes_from_and_that_its_command_is_not_to_be_
 
 
 def test_a_conversation_keeps_its_thread() -> None:
-    messages = [
-        *QUESTION["messages"],
-        {"role": "assistant", "content": "Hello"},
-        {"role": "user", "content": "Bye"},
-    ]
+    messages = [*QUESTION["messages"], {"role": "assistant", "content": "Hello"}, {"role": "user", "content": "Bye"}]
     steps = session_of(
         chat(), chat(asked={"model": "other", "messages": []}), chat(asked={**QUESTION, "messages": messages})
     )
@@ -86,9 +80,7 @@ def test_a_conversation_keeps_its_thread() -> None:
 def test_a_key_in_a_header_is_dropped_and_found_in_the_bodies_even_of_earlier_exchanges() -> None:
     told = {**QUESTION, "messages": [{"role": "user", "content": f"my key is {KEY}"}]}
     echoing = answer_with({"error": {"message": f"wrong key {KEY}"}}, status=401)
-    portable = session_of(
-        chat(asked=told), chat(answered=echoing, headers=(("Authorization", f"Bearer {KEY}"),))
-    )
+    portable = session_of(chat(asked=told), chat(answered=echoing, headers=(("Authorization", f"Bearer {KEY}"),)))
     assert KEY.encode() not in everything(portable)
     assert portable.session.end is not None and portable.session.end.redactions == 3
 
@@ -103,8 +95,7 @@ def test_a_key_in_a_compressed_answer_and_one_that_a_stream_cut_in_two_are_found
     packed = answer_with(gzip.compress(KEY.encode()), headers=(("Content-Encoding", "gzip"),))
     halves = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in (KEY[:9], KEY[9:])]
     portable = session_of(
-        chat(answered=packed, headers=(("Authorization", f"Bearer {KEY}"),)),
-        chat(answered=stream_of(*halves)),
+        chat(answered=packed, headers=(("Authorization", f"Bearer {KEY}"),)), chat(answered=stream_of(*halves))
     )
     first, second = portable.recording.steps
     assert first.response is not None and second.response is not None
@@ -113,9 +104,7 @@ def test_a_key_in_a_compressed_answer_and_one_that_a_stream_cut_in_two_are_found
 
 
 def test_a_key_in_the_url_and_cookies_are_gone() -> None:
-    request = request_of(
-        b"", method="GET", target=f"/v1/models?key={KEY}", headers=(("Cookie", f"sid={KEY}x"),)
-    )
+    request = request_of(b"", method="GET", target=f"/v1/models?key={KEY}", headers=(("Cookie", f"sid={KEY}x"),))
     answered = answer_with(b"ok", headers=(("Set-Cookie", f"sid={KEY}y"),))
     portable = session_of(ForeignExchange(request=request, response=answered))
     assert KEY.encode() not in everything(portable)
@@ -123,10 +112,7 @@ def test_a_key_in_the_url_and_cookies_are_gone() -> None:
 
 def test_what_the_file_says_of_itself_is_redacted_as_well() -> None:
     exchange = replace(
-        chat(headers=(("x-api-key", KEY),)),
-        ending=Ending.UPSTREAM_CUT,
-        reason=f"cut {KEY}",
-        note=f"note {KEY}",
+        chat(headers=(("x-api-key", KEY),)), ending=Ending.UPSTREAM_CUT, reason=f"cut {KEY}", note=f"note {KEY}"
     )
     foreign = ForeignRecording(exchanges=(exchange,), tool="vcrpy", remarks=(f"about {KEY}",))
     portable = session_of_exchanges(foreign, session_id=ID, name=f"run {KEY}", tags={}, env={})
@@ -169,11 +155,7 @@ def test_an_answer_that_the_file_does_not_hold_is_not_on_tape_but_one_that_never
     first, second = session_of(missing, never).recording.steps
     assert (first.response, first.request.note) == (None, "the body was left out")
     assert second.response is not None
-    assert (second.response.ending, second.response.head, second.response.reason) == (
-        Ending.NO_ANSWER,
-        None,
-        "refused",
-    )
+    assert (second.response.ending, second.response.head, second.response.reason) == (Ending.NO_ANSWER, None, "refused")
 
 
 def test_the_same_exchanges_make_the_same_session() -> None:

@@ -10,8 +10,7 @@ from support.recorded_runs import portable, run_of, step
 
 def questions(run: RecordedRun) -> list[tuple[int, str]]:
     return [
-        (step.index, json.loads(run.blob(step.request.body))["messages"][0]["content"])
-        for step in run.recording.steps
+        (step.index, json.loads(run.blob(step.request.body))["messages"][0]["content"]) for step in run.recording.steps
     ]
 
 

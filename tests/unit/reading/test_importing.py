@@ -56,9 +56,7 @@ def opened(home: Path, ref: str) -> SessionReader:
     return library.open(library.find(ref))
 
 
-def test_a_cassette_of_another_tool_becomes_a_session_named_after_its_file(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_cassette_of_another_tool_becomes_a_session_named_after_its_file(home: Path, tmp_path: Path) -> None:
     imported = import_file(home, written(tmp_path, cassette("one", "two", host="intern.example")))
     assert (imported.steps, imported.tool, imported.new) == (2, "vcrpy", True)
     with opened(home, "test_refund") as reader:
@@ -128,9 +126,7 @@ def test_a_har_is_imported_and_what_we_write_of_it_is_imported_again(home: Path,
         assert [reader.blob(step.request.body) for step in reader.recording().steps] == bodies
 
 
-def test_our_own_cassette_comes_in_whatever_its_ending_and_its_name_can_be_changed(
-    home: Path, tmp_path: Path
-) -> None:
+def test_our_own_cassette_comes_in_whatever_its_ending_and_its_name_can_be_changed(home: Path, tmp_path: Path) -> None:
     import_file(tmp_path / "origin", written(tmp_path, cassette("one")))
     with opened(tmp_path / "origin", "last") as reader:
         data = write_cassette(reader.recording(), reader.blob)
@@ -144,9 +140,7 @@ def test_our_own_cassette_comes_in_whatever_its_ending_and_its_name_can_be_chang
 
 
 def test_a_trace_comes_in_as_well(home: Path, tmp_path: Path) -> None:
-    line = json.dumps(
-        {"kind": "tool_call", "ts": 1714903200.5, "run": "r1", "name": "lookup", "arguments": {"a": 1}}
-    )
+    line = json.dumps({"kind": "tool_call", "ts": 1714903200.5, "run": "r1", "name": "lookup", "arguments": {"a": 1}})
     imported = import_file(home, written(tmp_path, line.encode() + b"\n", "run.jsonl"))
     assert (imported.tool, imported.new) == ("rewind trace", True)
     assert Library(home).find(imported.session_id).start.imported
@@ -154,8 +148,7 @@ def test_a_trace_comes_in_as_well(home: Path, tmp_path: Path) -> None:
 
 def trace_of(*steps: tuple[str, dict[str, Any]]) -> bytes:
     lines = (
-        {"kind": kind, "ts": 1714903200.0 + n, "run": "0a1b2c3d", **fields}
-        for n, (kind, fields) in enumerate(steps)
+        {"kind": kind, "ts": 1714903200.0 + n, "run": "0a1b2c3d", **fields} for n, (kind, fields) in enumerate(steps)
     )
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
@@ -230,27 +223,21 @@ def test_what_is_accepted_is_named(home: Path, tmp_path: Path) -> None:
         assert ending in problem.value.hint
 
 
-def test_a_folder_a_pipe_and_what_is_not_there_are_refused_without_waiting(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_folder_a_pipe_and_what_is_not_there_are_refused_without_waiting(home: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.har")
     for path in (tmp_path, tmp_path / "pipe.har", tmp_path / "nothing.har"):
         with pytest.raises(BadCassette):
             import_file(home, path)
 
 
-def test_a_file_that_is_too_large_is_refused(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_is_refused(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "FILE_LIMIT", 1024)
     with pytest.raises(BadCassette, match="is larger than"):
         import_file(home, written(tmp_path, cassette("x" * 2000)))
     assert not home.exists()
 
 
-def test_a_file_with_too_many_exchanges_is_refused(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_with_too_many_exchanges_is_refused(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "MOST_EXCHANGES", 1)
     with pytest.raises(BadCassette, match="more than 1 exchanges"):
         import_file(home, written(tmp_path, cassette("one", "two")))

@@ -41,7 +41,7 @@ LIST = [
                     },
                 ],
                 "price_variants": [{"when": {"service_tier": "flex"}, "prices": {"output_mtok": 1}}],
-            },
+            }
         ],
     },
     {
@@ -110,9 +110,7 @@ def test_fetched_prices_are_written_for_their_owner_alone_and_used(tmp_path: Pat
     assert cost("acme-2", noon) is None
     assert prices.context_window(host="api.acme.example", provider="openai-chat", model="acme-1") == 9000
     assert (
-        prices.cost(
-            host="api.openai.com", provider="openai-chat", model="gpt-4o", usage=Usage(input=1), ts=noon
-        )
+        prices.cost(host="api.openai.com", provider="openai-chat", model="gpt-4o", usage=Usage(input=1), ts=noon)
         is None
     )
 
@@ -150,16 +148,11 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     target = tmp_path / "file" / "prices.jsonl"
-    with (
-        serving(json.dumps(LIST).encode()) as url,
-        pytest.raises(EnvironmentProblem, match="cannot be written"),
-    ):
+    with serving(json.dumps(LIST).encode()) as url, pytest.raises(EnvironmentProblem, match="cannot be written"):
         refresh(target, url=url)
 
 
-def test_without_the_extra_the_hint_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_the_hint_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     with pytest.raises(PricesExtraMissing) as caught:
         refresh(tmp_path / "prices.jsonl")

@@ -7,13 +7,7 @@ import pytest
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage
-from rewind.reading.inspect import (
-    inspect_context,
-    inspect_session,
-    inspect_step,
-    inspect_tool_call,
-    recorded_body,
-)
+from rewind.reading.inspect import inspect_context, inspect_session, inspect_step, inspect_tool_call, recorded_body
 from rewind.reading.prices import load_prices
 from rewind.reading.search import search
 from rewind.reading.session import open_session, read_outline

@@ -27,11 +27,7 @@ from unit.formats.trace.traced import (
     response_says,
 )
 
-CALL = {
-    "id": "call_1",
-    "type": "function",
-    "function": {"name": "weather", "arguments": json.dumps(ARGUMENTS)},
-}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": json.dumps(ARGUMENTS)}}
 EXPECTED: dict[str, list[dict[str, Any]]] = {
     "openai": [
         {"role": "system", "content": SYSTEM},
@@ -68,9 +64,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
         {"role": "user", "parts": [{"text": PROMPT}]},
         {
             "role": "model",
-            "parts": [
-                {"functionCall": {"args": ARGUMENTS, "name": "weather"}, "thoughtSignature": "//5zaWc="}
-            ],
+            "parts": [{"functionCall": {"args": ARGUMENTS, "name": "weather"}, "thoughtSignature": "//5zaWc="}],
         },
         {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"result": SNOW}}}]},
         {"role": "model", "parts": [{"text": ADVICE}]},
@@ -105,15 +99,7 @@ def test_the_first_entries_give_the_conversation_so_far(path: Path, api: str) ->
     record(path, api)
     whole = EXPECTED[api]
     begins = 2 if whole[0]["role"] == "system" else 1
-    for n, count in {
-        0: 0,
-        1: 1,
-        2: begins + 1,
-        3: begins + 1,
-        4: begins + 2,
-        5: begins + 3,
-        6: begins + 3,
-    }.items():
+    for n, count in {0: 0, 1: 1, 2: begins + 1, 3: begins + 1, 4: begins + 2, 5: begins + 3, 6: begins + 3}.items():
         told = rewind.replay(path, n)
         assert len(told) == count, n
         if n > 1:
@@ -136,9 +122,7 @@ def seed_steps() -> list[tuple[str, dict[str, Any]]]:
 def test_a_trace_as_the_article_writes_it_is_read(path: Path) -> None:
     with path.open("w") as file:
         for number, (kind, fields) in enumerate(seed_steps()):
-            file.write(
-                json.dumps({"ts": 1_780_000_000.5 + number, "run": "1b2c3d4e", "kind": kind, **fields}) + "\n"
-            )
+            file.write(json.dumps({"ts": 1_780_000_000.5 + number, "run": "1b2c3d4e", "kind": kind, **fields}) + "\n")
     told = rewind.replay(str(path), n=3)
     assert list(told) == EXPECTED["openai"][2:4]
     assert any("what was asked first" in remark for remark in told.remarks)
@@ -155,12 +139,7 @@ MESSAGES = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": P
 
 
 def test_the_messages_of_a_call_hold_where_they_are_told(path: Path) -> None:
-    later = [
-        *MESSAGES,
-        EXPECTED["openai"][2],
-        EXPECTED["openai"][3],
-        {"role": "user", "content": "And gloves?"},
-    ]
+    later = [*MESSAGES, EXPECTED["openai"][2], EXPECTED["openai"][3], {"role": "user", "content": "And gloves?"}]
     traced(
         path,
         ("llm_call", {"messages": MESSAGES, "response": chat_asks()}),
@@ -173,10 +152,7 @@ def test_the_messages_of_a_call_hold_where_they_are_told(path: Path) -> None:
 
 def test_an_answer_that_was_in_the_list_already_is_not_told_twice(path: Path) -> None:
     message = chat_says().choices[0].message
-    traced(
-        path,
-        ("llm_call", {"messages": [*MESSAGES, {"role": "assistant", "content": ADVICE}], "content": message}),
-    )
+    traced(path, ("llm_call", {"messages": [*MESSAGES, {"role": "assistant", "content": ADVICE}], "content": message}))
     assert list(rewind.replay(path)) == [*MESSAGES, {"role": "assistant", "content": ADVICE}]
 
 
@@ -202,23 +178,13 @@ def test_a_whole_request_may_be_handed_over(path: Path) -> None:
         (chat_says().model_dump(), "openai"),
         ({"content": {"role": "model", "parts": [{"text": ADVICE}]}}, "gemini"),
         (
-            {
-                "output": [
-                    {
-                        "type": "message",
-                        "role": "assistant",
-                        "content": [{"type": "output_text", "text": "x"}],
-                    }
-                ]
-            },
+            {"output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}]},
             "responses",
         ),
     ],
     ids=str,
 )
-def test_an_answer_is_recognised_however_it_is_handed_over(
-    path: Path, fields: dict[str, Any], api: str
-) -> None:
+def test_an_answer_is_recognised_however_it_is_handed_over(path: Path, fields: dict[str, Any], api: str) -> None:
     told = rewind.replay(traced(path, ("llm_call", fields)))
     assert told.api == api and len(told) >= 1
     assert told[-1].get("role", "assistant") in ("assistant", "model")
@@ -228,10 +194,7 @@ def test_calls_told_beside_the_words_belong_to_the_answer(path: Path) -> None:
     calls = [{"id": "t1", "name": "weather", "args": ARGUMENTS}]
     traced(
         path,
-        (
-            "llm_call",
-            {"model": "claude-sonnet-4-5", "prompt": PROMPT, "content": "Let me look.", "tool_calls": calls},
-        ),
+        ("llm_call", {"model": "claude-sonnet-4-5", "prompt": PROMPT, "content": "Let me look.", "tool_calls": calls}),
         ("tool_result", {"tool_use_id": "t1", "output": {"degrees": 4}, "is_error": True}),
     )
     use = {"type": "tool_use", "id": "t1", "name": "weather", "input": ARGUMENTS}
@@ -267,21 +230,13 @@ def test_results_of_one_turn_are_one_message_where_the_api_wants_that(path: Path
 def test_results_without_ids_go_to_the_calls_in_order(path: Path) -> None:
     calls = [{"id": f"t{n}", "name": name, "args": {}} for n, name in enumerate(("a", "b", "a"))]
     steps: list[Any] = [("llm_call", {"tool_calls": calls})]
-    steps += [
-        ("tool_result", {"name": name, "output": text}) for name, text in (("b", "1"), ("a", "2"), ("a", "3"))
-    ]
+    steps += [("tool_result", {"name": name, "output": text}) for name, text in (("b", "1"), ("a", "2"), ("a", "3"))]
     told = rewind.replay(traced(path, *steps))
-    assert [(one["tool_call_id"], one["content"]) for one in told[1:]] == [
-        ("t1", "1"),
-        ("t0", "2"),
-        ("t2", "3"),
-    ]
+    assert [(one["tool_call_id"], one["content"]) for one in told[1:]] == [("t1", "1"), ("t0", "2"), ("t2", "3")]
 
 
 def test_a_result_that_nobody_asked_for_is_kept_and_told(path: Path) -> None:
-    told = rewind.replay(
-        traced(path, ("llm_call", {"content": "hm"}), ("tool_result", {"id": "x", "output": "y"}))
-    )
+    told = rewind.replay(traced(path, ("llm_call", {"content": "hm"}), ("tool_result", {"id": "x", "output": "y"})))
     assert told[-1] == {"role": "tool", "tool_call_id": "x", "content": "y"}
     assert any("no recorded answer asked for" in remark for remark in told.remarks)
 
@@ -393,9 +348,7 @@ def test_the_last_run_is_told_and_any_other_by_its_id(path: Path) -> None:
         rewind.replay(path, run="three")
 
 
-def test_what_is_no_path_is_looked_for_among_the_sessions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_path_is_looked_for_among_the_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REWIND_HOME", str(tmp_path / "store"))
     with pytest.raises(RewindError, match="No session is called 'last'"):
         rewind.replay("last", 2)

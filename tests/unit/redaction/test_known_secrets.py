@@ -14,9 +14,7 @@ KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0"
 
 
 def head(*headers: tuple[str, str], target: str = "/v1/messages") -> RequestHead:
-    return RequestHead(
-        method="POST", scheme="https", host="api.example.com", port=443, target=target, headers=headers
-    )
+    return RequestHead(method="POST", scheme="https", host="api.example.com", port=443, target=target, headers=headers)
 
 
 def knows(secrets: Secrets, value: str) -> bool:
@@ -190,9 +188,7 @@ def test_names_that_people_give_do_not_look_random(value: str) -> None:
     assert not looks_random(value)
 
 
-@pytest.mark.parametrize(
-    "value", ["sk-test-1234", "your-api-key-here", "fake_key_123", "REDACTED", "xxxx-xxxx"]
-)
+@pytest.mark.parametrize("value", ["sk-test-1234", "your-api-key-here", "fake_key_123", "REDACTED", "xxxx-xxxx"])
 def test_dummies_are_told_from_keys(value: str) -> None:
     assert is_dummy(value)
 

@@ -116,8 +116,7 @@ def test_private_keys_bearer_headers_and_passwords_in_urls_are_found() -> None:
     maker = Maker(3)
     body = "\n".join(maker.some(64, BASE64) for _ in range(6))
     assert [
-        hit.kind
-        for hit in secret_matches(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----")
+        hit.kind for hit in secret_matches(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----")
     ] == ["private key"]
     assert secret_matches(f"curl -H 'Authorization: Bearer {maker.some(40)}' https://api.example")
     assert [hit.kind for hit in secret_matches(f"https://bot:{maker.some(12)}@git.example/x.git")] == [

@@ -14,12 +14,7 @@ from rewind.redaction.secrets import Secrets
 
 pytestmark = pytest.mark.traffic
 
-VALUES = (
-    "sk-proj-a1B2c3D4e5F6g7H8i9J0",
-    "sk-ant-api03-Zz9Yy8Xx7Ww6Vv5Uu4",
-    "AIzaSyA0b1C2d3E4f5G6",
-    "data-pass word/1",
-)
+VALUES = ("sk-proj-a1B2c3D4e5F6g7H8i9J0", "sk-ant-api03-Zz9Yy8Xx7Ww6Vv5Uu4", "AIzaSyA0b1C2d3E4f5G6", "data-pass word/1")
 
 
 def exchanges(traffic: Path) -> Iterator[dict[str, Any]]:
@@ -47,10 +42,7 @@ def test_real_bodies_without_a_known_value_pass_unchanged(traffic: Path) -> None
 def test_words_that_real_streams_say_in_pieces_are_found_when_they_are_known(traffic: Path) -> None:
     checked = 0
     for exchange in exchanges(traffic):
-        if exchange["response"].get("stream_format") != "sse" or exchange["provider"] not in (
-            "openai",
-            "anthropic",
-        ):
+        if exchange["response"].get("stream_format") != "sse" or exchange["provider"] not in ("openai", "anthropic"):
             continue
         body = raw(exchange["response"]["body"])
         spoken = said(body)
@@ -61,9 +53,7 @@ def test_words_that_real_streams_say_in_pieces_are_found_when_they_are_known(tra
         door = Redactor(Secrets([whole]))
         if not len(door.secrets):
             continue
-        stream = door.stream(
-            ResponseHead(status=200, reason="", headers=(("content-type", "text/event-stream"),))
-        )
+        stream = door.stream(ResponseHead(status=200, reason="", headers=(("content-type", "text/event-stream"),)))
         given = stream.feed(body) + stream.finish()
         final = stream.replacement or given
         assert len(final) == len(body)

@@ -19,9 +19,7 @@ def redactor(*values: str) -> Redactor:
 
 
 def request(headers: Headers = (), target: str = "/v1/messages") -> RequestHead:
-    return RequestHead(
-        method="POST", scheme="https", host="api.example.com", port=443, target=target, headers=headers
-    )
+    return RequestHead(method="POST", scheme="https", host="api.example.com", port=443, target=target, headers=headers)
 
 
 def response(*headers: tuple[str, str]) -> ResponseHead:
@@ -57,10 +55,7 @@ def test_a_known_value_in_a_kept_header_is_replaced() -> None:
     head = door.request_head(
         request((("User-Agent", f"agent ({KEY})"), ("Sec-WebSocket-Protocol", f"realtime, {KEY}")))
     )
-    assert head.headers == (
-        ("User-Agent", f"agent ({HIDDEN})"),
-        ("Sec-WebSocket-Protocol", f"realtime, {HIDDEN}"),
-    )
+    assert head.headers == (("User-Agent", f"agent ({HIDDEN})"), ("Sec-WebSocket-Protocol", f"realtime, {HIDDEN}"))
     assert door.count == 2
 
 
@@ -130,10 +125,7 @@ def test_text_loses_known_values_and_nothing_else() -> None:
         (["agent", "--token=abcdefghij"], ["agent", "--token=REDACTEDxx"]),
         (["agent", "--password", "hunter2"], ["agent", "--password", "REDACTED"]),
         (["env", "OPENAI_API_KEY=abcdefghij", "x"], ["env", "OPENAI_API_KEY=REDACTEDxx", "x"]),
-        (
-            ["curl", "-H", "Authorization: Bearer abcdefghij"],
-            ["curl", "-H", "Authorization: Bearer REDACTEDxx"],
-        ),
+        (["curl", "-H", "Authorization: Bearer abcdefghij"], ["curl", "-H", "Authorization: Bearer REDACTEDxx"]),
         (["curl", "-Hx-api-key: abcdefghij"], ["curl", "-Hx-api-key: REDACTEDxx"]),
         (["curl", "https://me:abcdefghij@host/"], ["curl", "https://me:REDACTEDxx@host/"]),
         (["sh", "-c", "API_KEY=a1b2c3d4e5f6 run"], ["sh", "-c", "API_KEY=REDACTEDxxxx run"]),

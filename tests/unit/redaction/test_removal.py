@@ -58,9 +58,7 @@ def test_names_of_members_and_numbers_are_matched_too() -> None:
 def test_a_value_that_a_model_says_in_pieces_is_found_in_its_stream() -> None:
     said = "Your account is ACME-778-2210, thank you."
     events = b"".join(
-        b"data: "
-        + json.dumps({"choices": [{"index": 0, "delta": {"content": said[at : at + 4]}}]}).encode()
-        + b"\n\n"
+        b"data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": said[at : at + 4]}}]}).encode() + b"\n\n"
         for at in range(0, len(said), 4)
     )
     changed = a_removal(r"ACME-[0-9-]+", heard=events, headers=EVENTS).answer(
@@ -95,12 +93,8 @@ def test_a_compressed_body_is_packed_again_only_where_something_was_removed() ->
 
 
 def test_frames_of_aws_keep_their_checksums() -> None:
-    inner = [
-        base64.b64encode(json.dumps({"text": text}).encode()).decode() for text in ("ACME-7", "78-2210 ok")
-    ]
-    body = b"".join(
-        frame([(":event-type", 7, "chunk")], json.dumps({"bytes": one}).encode()) for one in inner
-    )
+    inner = [base64.b64encode(json.dumps({"text": text}).encode()).decode() for text in ("ACME-7", "78-2210 ok")]
+    body = b"".join(frame([(":event-type", 7, "chunk")], json.dumps({"bytes": one}).encode()) for one in inner)
     changed = a_removal("ACME-[0-9-]+", heard=body, headers=()).body(body, ())
     frames = read_frames(changed)
     assert [one.intact for one in frames.frames] == [True, True]
@@ -133,18 +127,14 @@ def test_the_path_of_a_text_is_told() -> None:
     assert paths["m"] == "model"
 
 
-leaves = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.text(), st.sampled_from(["key-42", "a key-42 b"])
-)
+leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.sampled_from(["key-42", "a key-42 b"]))
 documents = st.recursive(
     leaves, lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)), max_leaves=12
 )
 
 
 @given(documents, st.booleans())
-def test_whatever_the_document_the_match_is_gone_and_all_else_stays(
-    document: object, ascii_only: bool
-) -> None:
+def test_whatever_the_document_the_match_is_gone_and_all_else_stays(document: object, ascii_only: bool) -> None:
     body = json.dumps({"all": document}, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     changed = a_removal(r"key-42", heard=body).body(body, JSON)
     assert len(changed) == len(body)
@@ -165,11 +155,7 @@ def coded(coding: str) -> tuple[tuple[str, str], ...]:
 @pytest.mark.parametrize(
     ("coding", "damage"),
     # Brotli has no checksum, so damage in it may go unnoticed: then it is read as what it says.
-    [
-        *((coding, "cut") for coding in ("gzip", "deflate", "br", "zstd")),
-        ("gzip", "damaged"),
-        ("zstd", "damaged"),
-    ],
+    [*((coding, "cut") for coding in ("gzip", "deflate", "br", "zstd")), ("gzip", "damaged"), ("zstd", "damaged")],
 )
 def test_an_answer_that_is_not_whole_leaves_nothing_unread(coding: str, damage: str) -> None:
     whole = encode(SAID, coding)
@@ -218,9 +204,7 @@ def test_headers_of_frames_are_read_as_well() -> None:
 
 
 def test_a_url_is_read_as_one_text_and_a_host_whatever_its_case() -> None:
-    head = RequestHead(
-        method="POST", scheme="https", host="s.acme.example", port=443, target="/v1/bob?x=1", headers=()
-    )
+    head = RequestHead(method="POST", scheme="https", host="s.acme.example", port=443, target="/v1/bob?x=1", headers=())
     for pattern, url in (
         ("ACME", "https://s.xxxx.example/v1/bob?x=1"),
         (r"acme\.example/v1", "https://s.redactedxxxxxxx/bob?x=1"),
@@ -249,9 +233,7 @@ def test_a_command_line_is_read_as_one_text() -> None:
     assert removal.arguments(("agent", "--user", "bob", "x")) == ("agent", "xxxxxx", "xxx", "x")
 
 
-@pytest.mark.parametrize(
-    "body", [b'data: {"a": 1}\n\ndata: {"text": "ask bob-1234 or', b'{"text": "ask bob-1234 or']
-)
+@pytest.mark.parametrize("body", [b'data: {"a": 1}\n\ndata: {"text": "ask bob-1234 or', b'{"text": "ask bob-1234 or'])
 def test_a_string_that_is_cut_is_read_as_far_as_it_came(body: bytes) -> None:
     changed = Removal(compiled_patterns([r"bob-\d+"]))
     changed.learn_body(b"{}", EVENTS)

@@ -23,9 +23,7 @@ def head(media: str, coding: str | None = None) -> ResponseHead:
     return ResponseHead(status=200, reason="OK", headers=headers)
 
 
-def stream(
-    media: str = "text/event-stream; charset=utf-8", coding: str | None = None, *values: str
-) -> StreamRedactor:
+def stream(media: str = "text/event-stream; charset=utf-8", coding: str | None = None, *values: str) -> StreamRedactor:
     return Redactor(Secrets(values or (KEY,))).stream(head(media, coding))
 
 
@@ -50,35 +48,20 @@ DIALECTS: dict[str, tuple[Callable[[str], dict[str, object]], Callable[[dict[str
     "openai chat": (chat, lambda doc: doc["choices"][0]["delta"]["content"]),  # type: ignore[index]
     "openai tool": (
         lambda text: {
-            "choices": [
-                {"index": 0, "delta": {"tool_calls": [{"index": 1, "function": {"arguments": text}}]}}
-            ]
+            "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 1, "function": {"arguments": text}}]}}]
         },
         lambda doc: doc["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"],  # type: ignore[index]
     ),
     "openai responses": (
-        lambda text: {
-            "type": "response.output_text.delta",
-            "sequence_number": 7,
-            "output_index": 2,
-            "delta": text,
-        },
+        lambda text: {"type": "response.output_text.delta", "sequence_number": 7, "output_index": 2, "delta": text},
         lambda doc: str(doc["delta"]),
     ),
     "anthropic text": (
-        lambda text: {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "text_delta", "text": text},
-        },
+        lambda text: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
         lambda doc: doc["delta"]["text"],  # type: ignore[index]
     ),
     "anthropic tool": (
-        lambda text: {
-            "type": "content_block_delta",
-            "index": 3,
-            "delta": {"type": "x", "partial_json": text},
-        },
+        lambda text: {"type": "content_block_delta", "index": 3, "delta": {"type": "x", "partial_json": text}},
         lambda doc: doc["delta"]["partial_json"],  # type: ignore[index]
     ),
     "gemini": (
@@ -103,10 +86,7 @@ def test_a_value_said_in_pieces_is_replaced_in_every_dialect(dialect: str, step:
 
 
 def test_newline_delimited_json_and_arrays_are_joined_too() -> None:
-    lines = [
-        json.dumps({"message": {"content": piece}, "done": False}).encode() + b"\n"
-        for piece in in_threes(KEY)
-    ]
+    lines = [json.dumps({"message": {"content": piece}, "done": False}).encode() + b"\n" for piece in in_threes(KEY)]
     out = through(stream("application/x-ndjson"), lines)
     assert "".join(json.loads(line)["message"]["content"] for line in out.splitlines()) == HIDDEN
     array = json.dumps([{"candidates": [{"text": piece}]} for piece in in_threes(KEY)], indent=2).encode()
@@ -147,11 +127,7 @@ def test_tokens_listed_in_an_array_are_one_text() -> None:
 def test_a_part_that_changes_its_position_is_still_one_text() -> None:
     first = {"parts": [{"thought": "hm"}, {"text": "key: " + KEY[:9]}]}
     second = {"parts": [{"text": KEY[9:] + "."}]}
-    docs = [
-        json.loads(line[6:])
-        for line in through(stream(), [event(first), event(second)]).split(b"\n\n")
-        if line
-    ]
+    docs = [json.loads(line[6:]) for line in through(stream(), [event(first), event(second)]).split(b"\n\n") if line]
     assert docs[0]["parts"][1]["text"] + docs[1]["parts"][0]["text"] == f"key: {HIDDEN}."
 
 
@@ -161,9 +137,7 @@ def test_escapes_inside_pieces_keep_every_line_at_its_length() -> None:
     body = [event(chat(piece)) for piece in pieces]
     out = through(stream("text/event-stream", None, secret), body)
     assert [len(line) for line in out.split(b"\n")] == [len(line) for line in b"".join(body).split(b"\n")]
-    said = "".join(
-        json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line
-    )
+    said = "".join(json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line)
     assert said.replace("x", "") == "it is REDACTED\n."
 
 
@@ -178,9 +152,7 @@ def test_escapes_that_nobody_needs_do_not_hide_a_value() -> None:
 def test_base64_said_in_pieces_is_replaced() -> None:
     text = base64.b64encode(f"user:{KEY}\n".encode()).decode()
     out = through(stream(), [event(chat(piece)) for piece in in_threes(text)])
-    said = "".join(
-        json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line
-    )
+    said = "".join(json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line)
     assert len(said) == len(text)
     assert "REDACTEDxxxxxxxx" in said
     assert b"a1B2" not in base64.b64decode(said)
@@ -214,9 +186,7 @@ def test_an_unfinished_line_waits_for_its_end() -> None:
 def test_a_text_that_ends_in_the_middle_of_a_value_is_cut_off_there() -> None:
     body = [event(chat(piece)) for piece in in_threes("key: " + KEY[:22])]
     out = through(stream(), body)
-    said = "".join(
-        json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line
-    )
+    said = "".join(json.loads(line[6:])["choices"][0]["delta"]["content"] for line in out.split(b"\n\n") if line)
     assert said == "key: REDACTED" + "x" * 14
     plain = through(stream("text/plain"), [b"key: " + KEY[:22].encode()])
     assert plain == b"key: REDACTED" + b"x" * 14
@@ -306,9 +276,7 @@ def test_an_undeclared_event_stream_is_recognised() -> None:
 
 def test_other_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
     for ending in (b"\r", b"\r\n"):
-        body = b"\xef\xbb\xbf" + b"".join(event(chat(piece)) for piece in in_threes(KEY)).replace(
-            b"\n", ending
-        )
+        body = b"\xef\xbb\xbf" + b"".join(event(chat(piece)) for piece in in_threes(KEY)).replace(b"\n", ending)
         out = through(stream(), [body[at : at + 11] for at in range(0, len(body), 11)])
         assert len(out) == len(body)
         assert b"a1B" not in out
@@ -348,9 +316,7 @@ def peak_while(redactor: StreamRedactor, chunk: bytes, count: int) -> int:
     """The most memory that was in use while the answer passed."""
     tracemalloc.start()
     try:
-        given = sum(len(redactor.feed(bytes(bytearray(chunk)))) for _ in range(count)) + len(
-            redactor.finish()
-        )
+        given = sum(len(redactor.feed(bytes(bytearray(chunk)))) for _ in range(count)) + len(redactor.finish())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

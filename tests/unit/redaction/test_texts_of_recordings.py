@@ -77,12 +77,7 @@ def test_every_text_of_a_recording_is_met_but_for_those_that_are_named() -> None
     assert with_outline_changed(recording, hear) == recording
     for step in recording.steps:
         assert with_texts_changed(step, hear) is step
-    words = {
-        getattr(one, name)
-        for one in dataclasses_of(recording)
-        for kind, name in WORDS
-        if isinstance(one, kind)
-    }
+    words = {getattr(one, name) for one in dataclasses_of(recording) for kind, name in WORDS if isinstance(one, kind)}
     assert words <= met, "what is never changed is looked through all the same"
     missed = {path for path, text in texts.items() if text not in met} - {
         path for path, text in texts.items() if text in passed_over(recording)

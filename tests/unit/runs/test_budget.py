@@ -22,19 +22,11 @@ def step(
     model: str = "small", usage: Usage = NO_USAGE, *, status: int = 200, kind: StepKind = StepKind.LLM_CALL
 ) -> Step:
     request = StepRequest(
-        index=4,
-        ts=0.0,
-        kind=kind,
-        provider="openai",
-        match_key=MatchKey("rw1:x"),
-        head=question().head,
-        model=model,
+        index=4, ts=0.0, kind=kind, provider="openai", match_key=MatchKey("rw1:x"), head=question().head, model=model
     )
     head = ResponseHead(status=status, reason="", headers=())
     reading = Reading(model=model, usage=usage)
-    return Step(
-        request=request, response=StepResponse(ending=Ending.COMPLETE, head=head, ms=1.0, reading=reading)
-    )
+    return Step(request=request, response=StepResponse(ending=Ending.COMPLETE, head=head, ms=1.0, reading=reading))
 
 
 def test_calls_go_out_until_the_money_is_spent() -> None:

@@ -14,9 +14,7 @@ from rewind.runs import bypass_watch as bypass_watch
 from rewind.runs.bypass_watch import BypassWatch
 
 PATIENCE = 10.0
-pytestmark = pytest.mark.skipif(
-    not os.path.exists("/proc/net/tcp"), reason="connections are seen on Linux only"
-)
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="connections are seen on Linux only")
 
 DIAL = """
 import socket, sys
@@ -66,9 +64,7 @@ def test_a_grandchild_is_named_too(tls_port: socket.socket) -> None:
 
 
 @pytest.mark.process
-def test_our_own_connections_are_not_the_agents(
-    tls_port: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_connections_are_not_the_agents(tls_port: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bypass_watch, "LOOK_EVERY", 0.01)
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     with socket.create_connection(("127.0.0.1", 443)):

@@ -146,18 +146,12 @@ def test_what_cannot_be_changed_does_not_go_out(tmp_path: Path) -> None:
     assert dict(run.verdict.headers)["x-rewind-stopped"] == "Rewind: It is signed."
     assert b"It is signed." in run.verdict.body
     assert run.junction is not None
-    assert (run.junction.tally.stopped, run.junction.tally.live, run.junction.tally.misses) == (
-        "It is signed.",
-        0,
-        [],
-    )
+    assert (run.junction.tally.stopped, run.junction.tally.live, run.junction.tally.misses) == ("It is signed.", 0, [])
 
 
 def test_an_answer_that_is_put_in_is_played_and_kept_as_one_that_nobody_gave(tmp_path: Path) -> None:
     made = HttpResponse(
-        head=ResponseHead(status=200, reason="OK", headers=JSON),
-        body=ANSWER,
-        chunks=(Chunk(0, 10), Chunk(0, 80)),
+        head=ResponseHead(status=200, reason="OK", headers=JSON), body=ANSWER, chunks=(Chunk(0, 10), Chunk(0, 80))
     )
     run = Run(tmp_path, Put(answer=lambda request: made)).ask(question("one"))
     assert isinstance(run.verdict, Play) and run.verdict.response == made
@@ -175,9 +169,7 @@ def test_an_answer_that_is_put_in_is_played_and_kept_as_one_that_nobody_gave(tmp
     ("decision", "header"),
     [(Refuse(reason="Never recorded."), "x-rewind-miss"), (StopRun(reason="Enough."), "x-rewind-stopped")],
 )
-def test_a_refusal_is_kept_as_what_the_agent_was_told(
-    tmp_path: Path, decision: Decision, header: str
-) -> None:
+def test_a_refusal_is_kept_as_what_the_agent_was_told(tmp_path: Path, decision: Decision, header: str) -> None:
     run = Run(tmp_path, decision).ask(question("one"))
     assert isinstance(run.verdict, Reply)
     assert header in dict(run.verdict.headers)
@@ -193,14 +185,10 @@ def test_a_played_answer_to_a_changed_request_is_kept_beside_what_had_gone_out(t
     asked, sent = question("one"), question("one, changed")
     call = understand(sent)
     step = Step(
-        request=a_request(5, match_key=call.key, asked_key=MatchKey("rw1:asked")),
-        response=an_answer(chunks=()),
+        request=a_request(5, match_key=call.key, asked_key=MatchKey("rw1:asked")), response=an_answer(chunks=())
     )
     head = ResponseHead(status=200, reason="OK", headers=JSON)
-    options = {
-        "recall": lambda _step: call,
-        "answer_of": lambda _step: HttpResponse(head=head, body=ANSWER, chunks=()),
-    }
+    options = {"recall": lambda _step: call, "answer_of": lambda _step: HttpResponse(head=head, body=ANSWER, chunks=())}
     seen: list[HttpRequest] = []
     run = Run(tmp_path, Serve(step=step, seen=seen.append), options).ask(asked)
     assert isinstance(run.verdict, Play)

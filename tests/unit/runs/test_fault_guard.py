@@ -53,9 +53,7 @@ class Fragile:
     def about_to_show(self) -> None:
         self._hear("about_to_show")
 
-    async def answer_ended(
-        self, ending: Ending, *, trailers: Headers = (), reason: str | None = None
-    ) -> None:
+    async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         self._hear("answer_ended")
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
@@ -91,14 +89,7 @@ def test_an_exchange_that_does_not_fail_is_not_changed() -> None:
     refusal = Reply(status=424, reason="", headers=(), body=b"")
     fragile = Fragile("never", refusal)
     assert whole_exchange(FaultGuard(fragile, lambda *remark: remarks.append(remark))) is refusal
-    assert fragile.heard == [
-        "arrived",
-        "answer_began",
-        "answer_piece",
-        "about_to_show",
-        "answer_piece",
-        "answer_ended",
-    ]
+    assert fragile.heard == ["arrived", "answer_began", "answer_piece", "about_to_show", "answer_piece", "answer_ended"]
     assert remarks == []
 
 

@@ -65,10 +65,7 @@ def test_what_earlier_forks_changed_is_changed_again_from_their_step_on() -> Non
     at = json.loads(editing.at_the_step(said("a", "b", "c", "d")).body)
     assert (at["messages"][0]["content"], at["temperature"]) == ("You are a clerk.\nOne.\nTwo.\nOwn.", 0)
     after = json.loads(editing.afterwards(said("a", "b", "c", "d", "e")).body)
-    assert (after["messages"][0]["content"], after["temperature"]) == (
-        "You are a clerk.\nOne.\nTwo.\nOwn.",
-        0,
-    )
+    assert (after["messages"][0]["content"], after["temperature"]) == ("You are a clerk.\nOne.\nTwo.\nOwn.", 0)
 
 
 def test_what_must_not_go_out_is_asked_after_the_edit() -> None:
@@ -86,25 +83,11 @@ def test_what_must_not_go_out_is_asked_after_the_edit() -> None:
 
 
 def test_by_hand_only_what_was_changed_is_changed() -> None:
-    shown = {
-        "model": "m",
-        "user": "REDACTEDxx",
-        "messages": [{"id": "1", "content": "a"}, {"id": "2", "content": "b"}],
-    }
-    saved = {
-        "model": "m",
-        "user": "REDACTEDxx",
-        "messages": [{"id": "1", "content": "a"}, {"id": "2", "content": "B"}],
-    }
-    live = {
-        "model": "m",
-        "user": "secret",
-        "messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "b"}],
-    }
+    shown = {"model": "m", "user": "REDACTEDxx", "messages": [{"id": "1", "content": "a"}, {"id": "2", "content": "b"}]}
+    saved = {"model": "m", "user": "REDACTEDxx", "messages": [{"id": "1", "content": "a"}, {"id": "2", "content": "B"}]}
+    live = {"model": "m", "user": "secret", "messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "b"}]}
     changed = ManualEdit(shown, saved).apply(request_of(live))
-    assert json.loads(changed.body) == live | {
-        "messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "B"}]
-    }
+    assert json.loads(changed.body) == live | {"messages": [{"id": "7", "content": "a"}, {"id": "8", "content": "B"}]}
 
 
 @pytest.mark.parametrize(

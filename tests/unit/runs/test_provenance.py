@@ -99,13 +99,9 @@ def test_more_changes_than_are_read_are_still_changes(repository: Repository) ->
     assert (found.dirty, found.changes) == (True, None)
 
 
-def test_a_changed_submodule_has_no_digest_for_its_inside_is_not_read(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_a_changed_submodule_has_no_digest_for_its_inside_is_not_read(repository: Repository, tmp_path: Path) -> None:
     part = Repository.create(tmp_path / "part")
-    repository.git(
-        "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(part.folder), "part"
-    )
+    repository.git("-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(part.folder), "part")
     repository.git("commit", "--quiet", "--message", "a submodule")
     assert look(repository.folder).dirty is False
     (repository.folder / "part" / "agent.py").write_text("print('changed')\n")

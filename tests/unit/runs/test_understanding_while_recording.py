@@ -40,9 +40,7 @@ def head(host: str = "api.anthropic.com", target: str = "/v1/messages") -> Reque
 
 def recorded(home: Path, *exchanges: tuple[RequestHead, Any, Any]) -> tuple[Recording, Junction]:
     """The exchanges, one after the other, as the junction writes them."""
-    start = SessionStart(
-        id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0"
-    )
+    start = SessionStart(id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0")
     writer = SessionWriter.create(home, start)
     writer_thread = WriterThread(writer)
     junction = Junction(
@@ -64,9 +62,7 @@ def recorded(home: Path, *exchanges: tuple[RequestHead, Any, Any]) -> tuple[Reco
             await exchange.answer_ended(Ending.COMPLETE)
 
     asyncio.run(run())
-    writer_thread.later(
-        lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks)
-    )
+    writer_thread.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks))
     writer_thread.close()
     assert writer_thread.failure is None
     library = Library(home)

@@ -14,12 +14,7 @@ from rewind.store.library import Library
 
 PATIENCE = 10.0
 START = SessionStart(
-    id=SessionId("7f3a2b9c"),
-    name=None,
-    command=("agent",),
-    cwd="/",
-    started=1_790_000_000.0,
-    rewind_version="0",
+    id=SessionId("7f3a2b9c"), name=None, command=("agent",), cwd="/", started=1_790_000_000.0, rewind_version="0"
 )
 
 
@@ -103,9 +98,7 @@ def test_steps_are_numbered_once_each_from_one_also_by_many_threads(tmp_path: Pa
     end(writer_thread)
 
 
-def test_streams_are_kept_apart_and_one_that_stayed_silent_is_known_to_have_been_there(
-    tmp_path: Path,
-) -> None:
+def test_streams_are_kept_apart_and_one_that_stayed_silent_is_known_to_have_been_there(tmp_path: Path) -> None:
     writer_thread = thread_of(tmp_path)
     outputs = Outputs(writer_thread, Redactor(Secrets.from_environment({})))
     outputs.tee("stdout", b"one ")
@@ -143,9 +136,7 @@ def test_a_secret_printed_in_two_halves_is_not_stored(tmp_path: Path) -> None:
 def test_what_was_held_back_at_the_end_is_not_lost(tmp_path: Path) -> None:
     """The beginning of a secret that never came is ordinary output."""
     writer_thread = thread_of(tmp_path)
-    outputs = Outputs(
-        writer_thread, Redactor(Secrets.from_environment({"OPENAI_API_KEY": "sk-live-9f8e7d6c5b4a3928"}))
-    )
+    outputs = Outputs(writer_thread, Redactor(Secrets.from_environment({"OPENAI_API_KEY": "sk-live-9f8e7d6c5b4a3928"})))
     outputs.tee("stdout", b"prefix sk-live-9f8e")
     outputs.finish()
     outputs.finish()

@@ -193,9 +193,7 @@ def test_an_exception_thrown_into_a_generator_that_does_not_catch_it(
     assert diary.entries == ["begin", "end KeyError"]
 
 
-def test_an_async_generator_is_bound_only_while_its_body_runs(
-    decorated: Callable[[Any], Any], diary: Diary
-) -> None:
+def test_an_async_generator_is_bound_only_while_its_body_runs(decorated: Callable[[Any], Any], diary: Diary) -> None:
     @decorated
     async def talk() -> AsyncIterator[Any]:
         assert diary.bound == 1
@@ -271,9 +269,7 @@ def test_kinds_of_functions(function: Any, kind: str) -> None:
     assert kind_of(function) == kind
 
 
-@pytest.mark.parametrize(
-    "decorator", [rewind.session, rewind.tool, rewind.session("x"), rewind.tool(name="x")]
-)
+@pytest.mark.parametrize("decorator", [rewind.session, rewind.tool, rewind.session("x"), rewind.tool(name="x")])
 def test_a_class_is_neither_session_nor_tool(decorator: Any) -> None:
     with pytest.raises(rewind.RewindError, match="Caller is a class"):
         decorator(Caller)

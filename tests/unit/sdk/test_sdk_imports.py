@@ -23,18 +23,7 @@ assert lookup(4711) == 4711
 assert rewind.note("nobody listens") is False
 print(*sorted(set(sys.modules) - before))
 """
-HEAVY = {
-    "asyncio",
-    "dataclasses",
-    "enum",
-    "inspect",
-    "json",
-    "logging",
-    "pathlib",
-    "re",
-    "threading",
-    "typing",
-}
+HEAVY = {"asyncio", "dataclasses", "enum", "inspect", "json", "logging", "pathlib", "re", "threading", "typing"}
 
 
 @pytest.mark.process

@@ -83,9 +83,7 @@ def test_a_type_checker_follows_the_decorators(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--follow-imports=silent"]
     env = {**os.environ, "MYPYPATH": str(ROOT / "src")}
-    done = subprocess.run(
-        [*command, str(program)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, str(program)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     told = re.findall(r'Revealed type is "(.*)"', done.stdout)
     assert [one.replace("builtins.", "").replace("program.", "") for one in told] == TOLD, done.stdout
     errors = [line for line in done.stdout.splitlines() if "error:" in line]

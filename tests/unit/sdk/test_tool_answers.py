@@ -40,9 +40,7 @@ def test_types_that_fit_nothing_are_refused(types: dict[str, str]) -> None:
 
 
 def test_items_come_one_by_one_each_with_its_own_types() -> None:
-    again = recorded(
-        {"result": [[1], 2, ["x", [3]]], "generator": True, "types": {"/0": "tuple", "/2/1": "set"}}
-    )
+    again = recorded({"result": [[1], 2, ["x", [3]]], "generator": True, "types": {"/0": "tuple", "/2/1": "set"}})
     assert list(again.items()) == [(1,), 2, ["x", {3}]]
     assert again.result() is None
 

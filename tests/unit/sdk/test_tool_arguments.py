@@ -111,10 +111,7 @@ def test_different_arguments_are_different_calls(one: Any, other: Any) -> None:
 def test_what_a_keyword_collides_with_is_still_told_apart() -> None:
     def odd(a: int, /, **rest: int) -> None: ...
 
-    bodies = {
-        (ArgumentBinder(odd, ()).request((first,), {"a": 2}) or ToolRequest(body=b"")).body
-        for first in (1, 5)
-    }
+    bodies = {(ArgumentBinder(odd, ()).request((first,), {"a": 2}) or ToolRequest(body=b"")).body for first in (1, 5)}
     assert len(bodies) == 2
 
 

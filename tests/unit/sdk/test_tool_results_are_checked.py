@@ -225,9 +225,7 @@ def test_what_would_come_back_as_something_else_is_lost_when_it_is_written(value
 
 def test_a_class_is_asked_whether_its_objects_are_equal() -> None:
     assert "does not come back equal" in (serialise_checked([NeverEqual(1)], COMPARED).lost or "")
-    assert "cannot be compared (RuntimeError)" in (
-        serialise_checked(RaisesWhenCompared(1), COMPARED).lost or ""
-    )
+    assert "cannot be compared (RuntimeError)" in (serialise_checked(RaisesWhenCompared(1), COMPARED).lost or "")
 
 
 def test_the_check_finds_what_the_rules_do_not_know_of() -> None:
@@ -285,23 +283,11 @@ def test_a_plain_type_that_the_annotation_promises_stands_for_its_subclass_and_t
             "different fields now",
         ),
         (SerialisedValue(plain={}, types={"": f"object: {__name__}.Holds"}), "different fields now"),
-        (
-            SerialisedValue(plain={"value": 1}, types={"": "object: elsewhere.Holds"}),
-            "does not name that class",
-        ),
+        (SerialisedValue(plain={"value": 1}, types={"": "object: elsewhere.Holds"}), "does not name that class"),
         (SerialisedValue(plain={"value": 1}, types={"": "object: __main__.Inner.Holds"}), "does not name"),
-        (
-            SerialisedValue(plain="2024-07-01T00:00:00+02:00[Nowhere/Atall]", types={"": "datetime"}),
-            "Nowhere",
-        ),
-        (
-            SerialisedValue(plain="2024-07-01T00:00:00+02:00[../../etc/passwd]", types={"": "datetime"}),
-            "datetime",
-        ),
-        (
-            SerialisedValue(plain="2024-07-01T00:00:00+07:00[Europe/Berlin]", types={"": "datetime"}),
-            "rules differ",
-        ),
+        (SerialisedValue(plain="2024-07-01T00:00:00+02:00[Nowhere/Atall]", types={"": "datetime"}), "Nowhere"),
+        (SerialisedValue(plain="2024-07-01T00:00:00+02:00[../../etc/passwd]", types={"": "datetime"}), "datetime"),
+        (SerialisedValue(plain="2024-07-01T00:00:00+07:00[Europe/Berlin]", types={"": "datetime"}), "rules differ"),
     ],
     ids=["more fields", "fewer fields", "module", "inner class", "zone", "path", "rules"],
 )
@@ -362,9 +348,7 @@ def test_a_field_that_would_be_asked_of_a_database_is_not_asked() -> None:
     ],
     ids=["itself", "list", "set", "key", "row", "field"],
 )
-@pytest.mark.parametrize(
-    "known", [None, KnownClasses(), KnownClasses([Row, Holds])], ids=["asked", "plain", "known"]
-)
+@pytest.mark.parametrize("known", [None, KnownClasses(), KnownClasses([Row, Holds])], ids=["asked", "plain", "known"])
 def test_nothing_that_a_value_does_gets_through(make: Callable[[], Any], known: KnownClasses | None) -> None:
     assert serialise(make(), known).lost is not None
 

@@ -157,9 +157,7 @@ ANYTHING = st.recursive(
     | st.uuids()
     | st.frozensets(KEYS, max_size=3),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(KEYS, inner, max_size=3)
-        | st.lists(inner, max_size=3).map(tuple)
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3) | st.lists(inner, max_size=3).map(tuple)
     ),
     max_leaves=12,
 )

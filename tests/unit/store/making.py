@@ -53,12 +53,7 @@ def request(index: int, **changes: Any) -> StepRequest:
         "provider": "anthropic",
         "match_key": MatchKey(f"rw1:{index:032x}"),
         "head": RequestHead(
-            method="POST",
-            scheme="https",
-            host="api.anthropic.com",
-            port=443,
-            target="/v1/messages",
-            headers=HEADERS,
+            method="POST", scheme="https", host="api.anthropic.com", port=443, target="/v1/messages", headers=HEADERS
         ),
         "model": "claude-sonnet-4-6",
     }
@@ -124,11 +119,7 @@ class GrowingAgent:
         for message in self._messages:
             for block in message["content"]:
                 block.pop("cache_control", None)
-        block = {
-            "type": "text",
-            "text": words(self._source, self._said),
-            "cache_control": {"type": "ephemeral"},
-        }
+        block = {"type": "text", "text": words(self._source, self._said), "cache_control": {"type": "ephemeral"}}
         self._messages.append({"role": "user", "content": [block]})
         asked = {
             "model": "claude-sonnet-4-6",

@@ -44,10 +44,7 @@ def exchange(
     """A step of those bytes; no answer for ``None``."""
     asking = request(index)
     asking = replace(
-        asking,
-        body=blob_id(asked),
-        body_size=len(asked),
-        head=replace(asking.head, headers=asked_headers),
+        asking, body=blob_id(asked), body_size=len(asked), head=replace(asking.head, headers=asked_headers)
     )
     if answered is None:
         return Step(request=asking, response=None), {blob_id(asked): asked}
@@ -73,9 +70,7 @@ def ended(**changes: Any) -> SessionEnd:
     return SessionEnd(**{**fields, **changes})
 
 
-def taped(
-    exchanges: Iterable[tuple[bytes, bytes | None]], *, end: SessionEnd | None = None, **changes: Any
-) -> Taped:
+def taped(exchanges: Iterable[tuple[bytes, bytes | None]], *, end: SessionEnd | None = None, **changes: Any) -> Taped:
     """A session of those exchanges. It is interrupted unless it has an end."""
     made = [exchange(index, *pair) for index, pair in enumerate(exchanges, 1)]
     return taped_steps(made, end=end, **changes)

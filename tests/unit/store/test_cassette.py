@@ -57,15 +57,7 @@ def rich() -> Taped:
     reading = Reading(
         model="m-2",
         text="Two\nlines",
-        usage=Usage(
-            input=0,
-            output=7,
-            cache_read=3,
-            cache_write=4,
-            reasoning=5,
-            more={"web_searches": 2},
-            tier="flex",
-        ),
+        usage=Usage(input=0, output=7, cache_read=3, cache_write=4, reasoning=5, more={"web_searches": 2}, tier="flex"),
         error="overloaded",
         said="ra1:aa",
         note="half of it",
@@ -130,9 +122,7 @@ def rich() -> Taped:
         command=("python", "agent \udce9.py", "--flag"),
         name="../../etc/passwd",
     )
-    around = Surroundings(
-        commit="c" * 40, branch="main", dirty=False, changes="sc1:1", locks={"uv.lock": "ab"}
-    )
+    around = Surroundings(commit="c" * 40, branch="main", dirty=False, changes="sc1:1", locks={"uv.lock": "ab"})
     return Taped(replace(tape.recording, surroundings=around), {**tape.blobs, blob_id(output): output})
 
 
@@ -338,9 +328,7 @@ def test_no_path_is_taken_from_inside(session: Any) -> None:
     assert "session id" in refused(resealed(hostile)).message
 
 
-def test_a_session_too_large_for_a_cassette_is_told_when_it_is_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_session_too_large_for_a_cassette_is_told_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     tape = taped([(b'{"q":"why?"}', b'{"a":"%b"}' % (b"x" * 4000))])
     for module, name, most in (
         (cassette_bodies, "MOST_OF_A_BODY", 1000),

@@ -11,14 +11,7 @@ import zstandard
 
 from rewind.errors import BadCassette
 from rewind.store.cassette.bodies import BodyForm, bytes_of, form_of
-from rewind.store.cassette.json_text import (
-    PLAIN,
-    JsonTextStyle,
-    size_written,
-    style_fields,
-    style_in,
-    written,
-)
+from rewind.store.cassette.json_text import PLAIN, JsonTextStyle, size_written, style_fields, style_in, written
 from rewind.store.cassette.read import read_cassette
 from unit.store.taping import (
     JSON_HEADERS,
@@ -52,9 +45,7 @@ def chosen_form(body: bytes) -> str:
         ({"indent": 4}, {"colon": ": ", "indent": 4, "ascii": True}),
     ],
 )
-def test_a_json_body_is_its_value_and_how_it_was_written(
-    writing: dict[str, Any], style: dict[str, Any]
-) -> None:
+def test_a_json_body_is_its_value_and_how_it_was_written(writing: dict[str, Any], style: dict[str, Any]) -> None:
     body = json.dumps(ASKED, **writing).encode()
     found = form_of(body)
     assert (found.form, found.root, style_fields(found.style)) == ("json", ASKED, style)
@@ -180,9 +171,7 @@ def test_a_stream_without_json_is_text() -> None:
 
 
 def test_frames_of_a_websocket_are_lines() -> None:
-    frames = [
-        {"from": "client", "at": n, "op": "text", "fin": True, "text": f'{{"n":{n}}}'} for n in range(5)
-    ]
+    frames = [{"from": "client", "at": n, "op": "text", "fin": True, "text": f'{{"n":{n}}}'} for n in range(5)]
     body = b"".join(json.dumps(frame, separators=(",", ":")).encode() + b"\n" for frame in frames)
     found = form_of(body)
     assert (found.form, found.root) == ("lines", frames)

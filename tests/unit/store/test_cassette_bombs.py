@@ -34,9 +34,7 @@ ENTRY = (
     b'{"request": {"method": "POST", "url": "https://a.example/", "postData": {"encoding": "base64", '
     b'"text": "%b"}}, "response": {"status": 200}}'
 )
-INTERACTION = (
-    b'{request: {method: GET, uri: "http://a.example/", body: "%b"}, response: {status_code: 200, body: a}}'
-)
+INTERACTION = b'{request: {method: GET, uri: "http://a.example/", body: "%b"}, response: {status_code: 200, body: a}}'
 
 
 def zst(data: bytes) -> bytes:
@@ -92,9 +90,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "objects.rw.zst": lambda: zst(with_body(b"[" + b"{}," * (7 * MB) + b"1]")),
     "lists.rw.zst": lambda: zst(with_body(b"[" + b"[]," * (7 * MB) + b"1]")),
     "numbers.rw.zst": lambda: zst(with_body(b"[" + b"1," * (11 * MB) + b"1]")),
-    "names.rw.zst": lambda: zst(
-        with_body(b"{" + b"".join(b'"%x":1,' % n for n in range(2_500_000)) + b'"":1}')
-    ),
+    "names.rw.zst": lambda: zst(with_body(b"{" + b"".join(b'"%x":1,' % n for n in range(2_500_000)) + b'"":1}')),
     "objects of a kind that nobody knows.rw": lambda: sealed(
         ABOUT + b'{"x": [' + b"{}," * (10 * MB) + b"1]}\n", steps=0, size=0
     ),
@@ -104,12 +100,8 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "a small file of long texts.rw": lambda: doubling("ab\n" * 350, {"characters": [0, 15 * MB]}),
     "a small file of many lines.rw": lambda: doubling("\n" * 1000, {"count": 15 * MB}),
     "claims 10 GB.rw": lambda: sealed(ABOUT, steps=0, size=10_000_000_000),
-    "claims 10 GB.rw.zst": lambda: (
-        b"\x28\xb5\x2f\xfd\xe0" + (10_000_000_000).to_bytes(8, "little") + b"\1\0\0"
-    ),
-    "a body claims 10 GB.rw": lambda: resealed(
-        with_body(b"1").replace(b'"size": 9,', b'"size": 10000000000,')
-    ),
+    "claims 10 GB.rw.zst": lambda: b"\x28\xb5\x2f\xfd\xe0" + (10_000_000_000).to_bytes(8, "little") + b"\1\0\0",
+    "a body claims 10 GB.rw": lambda: resealed(with_body(b"1").replace(b'"size": 9,', b'"size": 10000000000,')),
     "deep.rw": lambda: with_body(deep(1_000)),
     "deep.rw.zst": lambda: zst(with_body(deep(1_000))),
     "deeper.rw": lambda: with_body(deep(1_000_000)),
@@ -126,9 +118,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "lines.yaml": lambda: b"interactions:\n" + b"- a\n" * 1_500_000,
     "deep.yaml": lambda: b"interactions: " + deep(1_000),
     "deep by lines.yaml": lambda: b"interactions:\n" + b"- " * 1_000 + b"a",
-    "one text many times.yaml": lambda: (
-        b"interactions:\n- &a " + INTERACTION % (b"x" * MB) + b"\n- *a" * 10_000
-    ),
+    "one text many times.yaml": lambda: b"interactions:\n- &a " + INTERACTION % (b"x" * MB) + b"\n- *a" * 10_000,
 }
 
 READ_ALL = """

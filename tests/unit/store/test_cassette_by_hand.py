@@ -12,13 +12,7 @@ from rewind.store.cassette.read import read_cassette
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, ended, exchange, taped, taped_steps
 from unit.store.test_cassette import rich
-from unit.store.test_cassette_layout import (
-    early_change,
-    json_in_a_string,
-    odd_json,
-    transcript,
-    two_agents,
-)
+from unit.store.test_cassette_layout import early_change, json_in_a_string, odd_json, transcript, two_agents
 
 
 class ByHand:
@@ -84,9 +78,7 @@ class ByHand:
             event = body.get("event")
             named = one["type"] if event == "{type}" else event
             if form == "events":
-                text += (
-                    "" if named is None else f"event: {named}{newline}"
-                ) + f"data: {data}{newline}{newline}"
+                text += ("" if named is None else f"event: {named}{newline}") + f"data: {data}{newline}{newline}"
             else:
                 text += data + newline
         return text.encode()
@@ -165,10 +157,7 @@ def growing() -> Taped:
         of_every_form(),
         rich(),
         growing(),
-        *(
-            taped(session(14))
-            for session in (early_change, two_agents, odd_json, transcript, json_in_a_string)
-        ),
+        *(taped(session(14)) for session in (early_change, two_agents, odd_json, transcript, json_in_a_string)),
     ],
 )
 def test_who_follows_the_description_reads_the_same(tape: Taped) -> None:

@@ -96,20 +96,13 @@ def test_equal_is_only_what_is_written_alike() -> None:
     values = [[1, filler], [1.0, filler], [True, filler], [-0.0, filler], [0.0, filler], {"a": filler}]
     both_orders = [{"a": 1, "b": filler}, {"b": filler, "a": 1}]
     text = laid_out(*values, *both_orders)
-    assert [json.dumps(value) for value in read_back(text)] == [
-        json.dumps(value) for value in (*values, *both_orders)
-    ]
+    assert [json.dumps(value) for value in read_back(text)] == [json.dumps(value) for value in (*values, *both_orders)]
 
 
 def test_a_run_of_elements_is_shown_as_one_span() -> None:
     messages = [{"role": "user", "content": f"message {number} " + "m" * 90} for number in range(9)]
     more = [*messages, {"role": "user", "content": "new"}]
-    changed = [
-        {"role": "user", "content": "changed"},
-        *more[1:6],
-        {"role": "user", "content": "in"},
-        *more[6:],
-    ]
+    changed = [{"role": "user", "content": "changed"}, *more[1:6], {"role": "user", "content": "in"}, *more[6:]]
     text = laid_out({"m": messages}, {"m": more}, {"m": changed})
     assert '{"@same": "r1 /m", "count": 9},\n' in text
     assert '{"@same": "r2 /m", "from": 1, "count": 5},\n' in text
@@ -202,8 +195,7 @@ def early_change(turns: int) -> list[tuple[bytes, bytes | None]]:
 
 def short_messages(turns: int) -> list[tuple[bytes, bytes | None]]:
     return asked_by(
-        turns,
-        lambda turn, said: {"input": [f"now {turn}", *(word for one in said for word in ("ok", one[:30]))]},
+        turns, lambda turn, said: {"input": [f"now {turn}", *(word for one in said for word in ("ok", one[:30]))]}
     )
 
 
@@ -232,21 +224,10 @@ def odd_json(turns: int) -> list[tuple[bytes, bytes | None]]:
 
 @pytest.mark.parametrize(
     "session",
-    [
-        anthropic,
-        early_change,
-        short_messages,
-        window,
-        transcript,
-        json_in_a_string,
-        two_agents,
-        odd_json,
-    ],
+    [anthropic, early_change, short_messages, window, transcript, json_in_a_string, two_agents, odd_json],
     ids=lambda session: session.__name__,
 )
-def test_twice_the_turns_make_about_twice_the_file(
-    session: Callable[[int], list[tuple[bytes, bytes | None]]],
-) -> None:
+def test_twice_the_turns_make_about_twice_the_file(session: Callable[[int], list[tuple[bytes, bytes | None]]]) -> None:
     small, large = (taped(session(turns)) for turns in (40, 80))
     growth = len(large.cassette()) / len(small.cassette())
     assert growth < 2.3
@@ -267,18 +248,7 @@ def test_references_name_only_what_came_before() -> None:
     references.name("r1", {"a": ["b", {"c": "d\ne\n"}]})
     good = {"x": {"@same": "r1 /a/1/c"}, "y": [{"@same": "r1 /a", "from": 1, "count": 1}]}
     assert references.restored(good, 100) == {"x": "d\ne\n", "y": [{"c": "d\ne\n"}]}
-    for address in (
-        "r2",
-        "r1 /b",
-        "r1 /a/2",
-        "r1 /a/-1",
-        "r1 /a/x",
-        "r1 /a/1/c/0",
-        "",
-        "r1 /",
-        " /a",
-        "r1/a",
-    ):
+    for address in ("r2", "r1 /b", "r1 /a/2", "r1 /a/-1", "r1 /a/x", "r1 /a/1/c/0", "", "r1 /", " /a", "r1/a"):
         with pytest.raises(BadCassette, match="not there"):
             references.restored({"x": {"@same": address}}, 100)
 

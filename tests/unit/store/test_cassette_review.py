@@ -35,18 +35,9 @@ def twelve_steps(rule: str, *, seed: int) -> bytes:
     messages: list[dict[str, Any]] = []
     made = []
     for index in range(1, 13):
-        messages.append(
-            {"role": "user", "content": f"Customer {index} asks where the order number {index} is."}
-        )
-        asked = {
-            "model": "claude-sonnet-4-6",
-            "system": SYSTEM.format(rule=rule),
-            "tools": TOOLS,
-            "messages": messages,
-        }
-        said = (
-            f"Order {index} is on its way, and should be there before Friday, if the weather stays as it is."
-        )
+        messages.append({"role": "user", "content": f"Customer {index} asks where the order number {index} is."})
+        asked = {"model": "claude-sonnet-4-6", "system": SYSTEM.format(rule=rule), "tools": TOOLS, "messages": messages}
+        said = f"Order {index} is on its way, and should be there before Friday, if the weather stays as it is."
         answer = {
             "id": f"msg_{dice.getrandbits(64):016x}",
             "role": "assistant",
@@ -75,11 +66,7 @@ def git_diff(folder: Path, before: bytes, after: bytes) -> list[str]:
         check=False,
     )
     assert told.returncode == 1, told.stderr
-    return [
-        line
-        for line in told.stdout.splitlines()
-        if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))
-    ]
+    return [line for line in told.stdout.splitlines() if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
 
 
 def front(data: bytes) -> bytes:

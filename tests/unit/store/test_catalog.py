@@ -65,18 +65,11 @@ def test_the_catalog_knows_what_the_journals_say(tmp_path: Path) -> None:
     )
     assert sql(catalog, "SELECT count(*) FROM steps WHERE model = ?", ["claude-sonnet-4-6"]) == [(2,)]
     assert stat.S_IMODE((home / "catalog.duckdb").stat().st_mode) == 0o600
-    assert sorted(path.name for path in home.iterdir()) == [
-        "catalog.duckdb",
-        "catalog.lock",
-        "format",
-        "sessions",
-    ]
+    assert sorted(path.name for path in home.iterdir()) == ["catalog.duckdb", "catalog.lock", "format", "sessions"]
 
 
 def test_every_kind_of_token_has_a_column(tmp_path: Path) -> None:
-    usage = Usage(
-        input=10, output=5, cache_read=4, cache_write=3, reasoning=2, more={"web_searches": 1}, tier="batch"
-    )
+    usage = Usage(input=10, output=5, cache_read=4, cache_write=3, reasoning=2, more={"web_searches": 1}, tier="batch")
     writer = SessionWriter.create(tmp_path, start())
     writer.request(request(1, thread=2), b"")
     writer.response(1, response(reading=Reading(usage=usage)), b"")
@@ -93,9 +86,9 @@ def test_catching_up_brings_in_what_is_new_and_forgets_what_is_gone(tmp_path: Pa
     writer = SessionWriter.create(tmp_path, start())
     writer.request(request(1), b"asked")
     catalog.catch_up()
-    assert sql(
-        catalog, "SELECT ending, model FROM steps JOIN sessions USING (nr) WHERE sessions.id = '7f3a2b9c'"
-    ) == [(None, "claude-sonnet-4-6")]
+    assert sql(catalog, "SELECT ending, model FROM steps JOIN sessions USING (nr) WHERE sessions.id = '7f3a2b9c'") == [
+        (None, "claude-sonnet-4-6")
+    ]
     cut = response(ending=Ending.UPSTREAM_CUT, reading=Reading(usage=Usage(output=3)))
     writer.response(1, cut, b"half")
     writer.request(request(2), b"asked")
@@ -138,9 +131,7 @@ def test_many_sessions_come_in_batches(tmp_path: Path, monkeypatch: pytest.Monke
     assert (state := catalog.catch_up()).steps == 6
     assert state.sessions == 7
     assert told == [(done, 7) for done in range(8)]
-    counted = (
-        "SELECT id, count(step), count(cost) FROM sessions LEFT JOIN steps USING (nr) GROUP BY id ORDER BY id"
-    )
+    counted = "SELECT id, count(step), count(cost) FROM sessions LEFT JOIN steps USING (nr) GROUP BY id ORDER BY id"
     assert sql(catalog, counted) == [(f"{nth:08x}", nth % 3, nth % 3) for nth in range(7)]
 
 
@@ -200,11 +191,7 @@ def test_two_processes_at_once_both_succeed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("half", ["", "\udcff"])
 def test_no_recorded_text_makes_it_fail(tmp_path: Path, half: str) -> None:
     """With half a surrogate pair in it, which DuckDB would not take, and without."""
-    reading = Reading(
-        text=f"\0{half}\x1b'\"",
-        usage=Usage(input=10**400, output=-5),
-        error="x'); DROP TABLE steps; --",
-    )
+    reading = Reading(text=f"\0{half}\x1b'\"", usage=Usage(input=10**400, output=-5), error="x'); DROP TABLE steps; --")
     tags = {f"'{half}": f"\0{half}"}
     writer = SessionWriter.create(tmp_path, start(name=f"'; DROP\0{half}", tags=tags))
     writer.request(request(1, model=f"é{half}"), b"")

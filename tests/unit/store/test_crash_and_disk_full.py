@@ -109,10 +109,7 @@ def assert_kept(folder: Path, count: int) -> None:
 @pytest.mark.process
 def test_a_killed_recorder_has_kept_every_acknowledged_step(tmp_path: Path) -> None:
     script = subprocess.run(
-        [sys.executable, "-c", KILLED, str(TESTS), str(tmp_path)],
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=100,
+        [sys.executable, "-c", KILLED, str(TESTS), str(tmp_path)], stdout=subprocess.PIPE, check=True, timeout=100
     )
     trials = [tuple(map(int, line.split())) for line in script.stdout.decode().splitlines()]
     assert len(trials) == 30
@@ -125,9 +122,7 @@ def test_a_killed_recorder_has_kept_every_acknowledged_step(tmp_path: Path) -> N
 
 @pytest.mark.process
 def test_many_recorders_and_a_reader_do_not_disturb_each_other(tmp_path: Path) -> None:
-    recorders = [
-        subprocess.Popen([sys.executable, "-c", CROWD, str(TESTS), str(tmp_path), str(n)]) for n in range(3)
-    ]
+    recorders = [subprocess.Popen([sys.executable, "-c", CROWD, str(TESTS), str(tmp_path), str(n)]) for n in range(3)]
     library = Library(tmp_path)
     seen: list[Session] = []
     while any(recorder.poll() is None for recorder in recorders):

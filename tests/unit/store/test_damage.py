@@ -127,10 +127,7 @@ def test_a_lost_file_is_named(recorded: Recorded) -> None:
     try:
         (damage,) = recorded.library.verify(recorded.session)
         assert "cannot be opened" in damage.what
-        with (
-            recorded.library.open(recorded.session) as reader,
-            pytest.raises(DamagedStore, match="cannot be opened"),
-        ):
+        with recorded.library.open(recorded.session) as reader, pytest.raises(DamagedStore, match="cannot be opened"):
             reader.blob(reader.recording().steps[0].request.body)
     finally:
         (recorded.folder / "pack").write_bytes(recorded.whole["pack"])
@@ -153,6 +150,4 @@ def test_a_pack_can_be_read_without_its_journal(recorded: Recorded) -> None:
     pack = PackReader(recorded.folder / "pack")
     found = {(frame.header.role, frame.header.step) for frame in pack.index().frames.values()}
     pack.close()
-    assert found == {
-        (role, step) for role in (FrameRole.REQUEST, FrameRole.RESPONSE) for step in range(1, STEPS + 1)
-    }
+    assert found == {(role, step) for role in (FrameRole.REQUEST, FrameRole.RESPONSE) for step in range(1, STEPS + 1)}

@@ -19,9 +19,7 @@ MIDNIGHT = 1_700_006_400.0  # 2023-11-15, UTC
 YESTERDAY, TODAY = date(2023, 11, 14), date(2023, 11, 15)
 
 
-def made(
-    home: Path, by: By = By.MODEL, first: date | None = None, served: tuple[ServedAgain, ...] = ()
-) -> Report:
+def made(home: Path, by: By = By.MODEL, first: date | None = None, served: tuple[ServedAgain, ...] = ()) -> Report:
     catalog = Catalog(home, prices=PerToken(0.5, models=("a", "b")))
     return report(catalog, by=by, first=first, last=TODAY, served_again=served)
 
@@ -97,9 +95,7 @@ def test_the_total_is_over_all_and_other_steps_are_told_apart(home: Path) -> Non
         (By.COMMAND, [("python3 a.py", 6)]),
     ],
 )
-def test_calls_can_be_put_together_otherwise(
-    home: Path, by: By, expected: list[tuple[str | None, int]]
-) -> None:
+def test_calls_can_be_put_together_otherwise(home: Path, by: By, expected: list[tuple[str | None, int]]) -> None:
     assert keys(made(home, by)) == expected
 
 

@@ -15,9 +15,7 @@ from rewind.store.journal.records import read_journal
 from rewind.store.journal.totals import Totals, totals_fields
 from unit.store.making import request, response, start
 
-END = SessionEnd(
-    ended=9.5, exit_code=3, stdin=None, stdout=None, stderr=None, redactions=2, remarks=("a", "b")
-)
+END = SessionEnd(ended=9.5, exit_code=3, stdin=None, stdout=None, stderr=None, redactions=2, remarks=("a", "b"))
 
 
 def lines(count: int = 3, *, end: bool = True) -> list[bytes]:
@@ -64,9 +62,7 @@ def test_text_that_is_no_unicode_is_kept() -> None:
 
 
 def test_long_texts_are_shortened_in_the_line() -> None:
-    line = seal(
-        journal.response_fields(1, 1.0, response(reading=Reading(text="x" * 9000, error="e" * 9000)), None)
-    )
+    line = seal(journal.response_fields(1, 1.0, response(reading=Reading(text="x" * 9000, error="e" * 9000)), None))
     assert len(line) < 4096
 
 
@@ -107,9 +103,7 @@ def test_an_overwritten_newline_costs_no_line() -> None:
 
 def test_lines_taken_out_are_missed() -> None:
     whole = lines()
-    assert read_journal(b"".join(whole[:2] + whole[4:])).damage == [
-        "journal: 2 line(s) are gone without a trace"
-    ]
+    assert read_journal(b"".join(whole[:2] + whole[4:])).damage == ["journal: 2 line(s) are gone without a trace"]
 
 
 def test_every_flipped_bit_is_seen() -> None:
@@ -133,9 +127,7 @@ def test_unknown_kinds_and_fields_are_skipped() -> None:
     assert found.requests == {1: request(1)}
 
 
-@pytest.mark.parametrize(
-    "change", [{"type": "dance"}, {"step": None}, {"headers": 5}, {"method": None, "ts": None}]
-)
+@pytest.mark.parametrize("change", [{"type": "dance"}, {"step": None}, {"headers": 5}, {"method": None, "ts": None}])
 def test_a_sound_line_that_makes_no_sense_stops_nothing(change: dict[str, object]) -> None:
     fields = [journal.session_fields(start()), {**journal.request_fields(request(1)), **change}]
     read_journal(b"".join(seal(stamped(each, run="7f3a2b9c", number=n)) for n, each in enumerate(fields)))
@@ -143,9 +135,7 @@ def test_a_sound_line_that_makes_no_sense_stops_nothing(change: dict[str, object
 
 def test_chunks_may_be_named_instead_of_listed() -> None:
     answered = response(chunks=(Chunk(1, 2),))
-    found = journal.step_answer(
-        unseal(seal(journal.response_fields(1, 1.0, answered, BlobId("sha256:ab")))[:-1])
-    )
+    found = journal.step_answer(unseal(seal(journal.response_fields(1, 1.0, answered, BlobId("sha256:ab")))[:-1]))
     assert found == journal.AnswerLine(replace(answered, chunks=()), BlobId("sha256:ab"))
 
 
@@ -165,15 +155,7 @@ def test_a_lineage_comes_back_as_it_was() -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [
-        "9b2c",
-        4,
-        [],
-        {},
-        {"session": 4, "step": 1},
-        {"session": "9b2c4d10"},
-        {"session": "9b2c4d10", "step": "4"},
-    ],
+    ["9b2c", 4, [], {}, {"session": 4, "step": 1}, {"session": "9b2c4d10"}, {"session": "9b2c4d10", "step": "4"}],
 )
 def test_a_lineage_that_makes_no_sense_is_none(told: object) -> None:
     fields = journal.session_fields(start()) | {"forked_from": told}
@@ -181,13 +163,7 @@ def test_a_lineage_that_makes_no_sense_is_none(told: object) -> None:
 
 
 def test_a_lineage_with_odd_members_is_read_as_far_as_it_makes_sense() -> None:
-    told = {
-        "session": "9b2c4d10",
-        "step": 4,
-        "edits": ["a=1", 2],
-        "earlier": [3, {"key": "k"}],
-        "sample": "x",
-    }
+    told = {"session": "9b2c4d10", "step": 4, "edits": ["a=1", 2], "earlier": [3, {"key": "k"}], "sample": "x"}
     fields = journal.session_fields(start()) | {"forked_from": told}
     origin = journal.session_start(fields).forked_from
     assert origin == Lineage(

@@ -70,9 +70,7 @@ def test_an_ambiguous_prefix_lists_the_candidates(tmp_path: Path) -> None:
     library = store(tmp_path, ("7f3a0000", "good"), ("7f3b0000", None))
     with pytest.raises(AmbiguousSession) as raised:
         library.find("7f3")
-    assert (
-        raised.value.message == "'7f3' names 2 sessions: 7f3b0000 (59 min ago), 7f3a0000 ('good', 1 h ago)."
-    )
+    assert raised.value.message == "'7f3' names 2 sessions: 7f3b0000 (59 min ago), 7f3a0000 ('good', 1 h ago)."
 
 
 def test_an_unknown_name_brings_the_nearest(tmp_path: Path) -> None:

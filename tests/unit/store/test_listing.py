@@ -79,18 +79,13 @@ def test_only_what_is_wanted_is_listed(home: Path, wanted: dict[str, Any], expec
 
 
 def test_folders_that_something_else_has_chosen(home: Path) -> None:
-    chosen = {
-        session.folder for session in Library(home).sessions() if session.id in ("00000001", "00000004")
-    }
+    chosen = {session.folder for session in Library(home).sessions() if session.id in ("00000001", "00000004")}
     assert ids(home, folders=frozenset(chosen)) == ["00000004", "00000001"]
 
 
 def test_a_limit_says_whether_there_are_more(home: Path) -> None:
     catalog = Catalog(home)
-    assert [session.id[-1] for session, _ in find_sessions(catalog, home, SessionQuery(), 2).rows] == [
-        "5",
-        "4",
-    ]
+    assert [session.id[-1] for session, _ in find_sessions(catalog, home, SessionQuery(), 2).rows] == ["5", "4"]
     assert find_sessions(catalog, home, SessionQuery(), 2).more
     assert not find_sessions(catalog, home, SessionQuery(), 5).more
 
@@ -116,9 +111,7 @@ def test_a_list_from_the_catalog_is_the_list_from_the_journals(home: Path) -> No
 
 
 def test_no_store_is_an_empty_list(tmp_path: Path) -> None:
-    assert find_sessions(
-        Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", SessionQuery(), 0
-    ) == SessionPage([])
+    assert find_sessions(Catalog(tmp_path / "nowhere"), tmp_path / "nowhere", SessionQuery(), 0) == SessionPage([])
 
 
 def test_what_nobody_answered_counts_as_in_the_journals(tmp_path: Path) -> None:
@@ -137,13 +130,7 @@ def test_every_kind_of_step_counts_as_in_the_journals(tmp_path: Path) -> None:
     """The catalog's SQL and the counter of journals, held together over all that they look at."""
     writer = SessionWriter.create(tmp_path, start())
     kinds = itertools.product(
-        (None, *Ending),
-        (None, 200, 400, 503),
-        (None, "refused"),
-        (None, 0, 7),
-        (None, 3),
-        StepKind,
-        (None, 5),
+        (None, *Ending), (None, 200, 400, 503), (None, "refused"), (None, 0, 7), (None, 3), StepKind, (None, 5)
     )
     for index, (ending, status, error, tokens_in, tokens_out, kind, tape) in enumerate(kinds, 1):
         writer.request(request(index, kind=kind, match_key=MatchKey(f"rw1:{index}")), b"")

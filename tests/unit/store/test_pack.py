@@ -150,11 +150,7 @@ def test_an_answer_never_leans_on_other_bytes(tmp_path: Path) -> None:
     reader = PackReader(tmp_path / "pack")
     found = list(reader.index().frames.values())
     reader.close()
-    assert [str(frame.header) for frame in found] == [
-        "request of step 1",
-        "response of step 1",
-        "response of step 2",
-    ]
+    assert [str(frame.header) for frame in found] == ["request of step 1", "response of step 1", "response of step 2"]
     for frame in found[:2]:
         data[frame.offset + frame.header.frame_size - 3] ^= 1
     (tmp_path / "pack").write_bytes(data)

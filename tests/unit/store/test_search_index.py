@@ -86,12 +86,7 @@ def test_the_files_are_private_and_nothing_is_left_over(tmp_path: Path):
     session(home, (turns("hello"), saying("hi")))
     assert found(home, "hello")
     assert stat.S_IMODE((home / "search.duckdb").stat().st_mode) == 0o600
-    assert sorted(path.name for path in home.iterdir()) == [
-        "format",
-        "search.duckdb",
-        "search.lock",
-        "sessions",
-    ]
+    assert sorted(path.name for path in home.iterdir()) == ["format", "search.duckdb", "search.lock", "sessions"]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +126,7 @@ def test_the_newest_session_comes_first_and_its_last_step(tmp_path: Path):
 
 
 @pytest.mark.parametrize("window", [1, 3, 1000])
-def test_windows_change_nothing_but_the_time_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
-):
+def test_windows_change_nothing_but_the_time_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int):
     for nth in range(7):
         session(
             tmp_path,
@@ -153,15 +146,10 @@ def test_it_can_be_narrowed_to_speakers_sessions_and_times(tmp_path: Path):
     early, late = start().started, start().started + 100
     session(tmp_path, (turns("word"), saying("the word")), id="00000001", started=early)
     newer = session(tmp_path, (turns("word"), saying("the word")), id="00000002", started=late)
-    assert found(tmp_path, "word", kinds=("assistant",)) == [
-        ("00000002", 1, "assistant"),
-        ("00000001", 1, "assistant"),
-    ]
+    assert found(tmp_path, "word", kinds=("assistant",)) == [("00000002", 1, "assistant"), ("00000001", 1, "assistant")]
     assert found(tmp_path, "word", since=late) == [("00000002", 1, "user"), ("00000002", 1, "assistant")]
     assert found(tmp_path, "word", since=late + 1) == []
-    assert found(tmp_path, "word", folder=newer.folder.name, kinds=("user", "system")) == [
-        ("00000002", 1, "user")
-    ]
+    assert found(tmp_path, "word", folder=newer.folder.name, kinds=("user", "system")) == [("00000002", 1, "user")]
 
 
 def test_sessions_with_a_text_are_those_a_search_finds(tmp_path: Path):
@@ -251,9 +239,7 @@ def test_nothing_is_read_again_without_need(tmp_path: Path):
 
 def test_what_was_brought_in_before_an_interruption_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for nth in range(4):
-        session(
-            tmp_path, (turns(f"word {nth}"), saying("ok")), id=f"0000000{nth}", started=start().started + nth
-        )
+        session(tmp_path, (turns(f"word {nth}"), saying("ok")), id=f"0000000{nth}", started=start().started + nth)
     monkeypatch.setattr(search_filling, "_BATCH", 1)
 
     def interrupt(done: int, _total: int) -> None:
@@ -280,9 +266,7 @@ def test_an_interruption_inside_duckdb_is_one_as_well(tmp_path: Path, monkeypatc
 
 def test_damaged_bodies_are_counted_and_the_others_found(tmp_path: Path):
     writer = session(
-        tmp_path,
-        (turns("alpha " + "x" * 600), saying("beta")),
-        (turns("gamma " + "y" * 600), saying("delta")),
+        tmp_path, (turns("alpha " + "x" * 600), saying("beta")), (turns("gamma " + "y" * 600), saying("delta"))
     )
     pack = writer.folder / "pack"
     data = bytearray(pack.read_bytes())
@@ -332,9 +316,7 @@ def test_no_recorded_text_makes_it_fail(tmp_path: Path):
 
 
 def test_other_calls_and_the_reason_of_a_cut_are_found(tmp_path: Path):
-    head = RequestHead(
-        method="GET", scheme="https", host="shop.example", port=443, target="/orders?id=17", headers=()
-    )
+    head = RequestHead(method="GET", scheme="https", host="shop.example", port=443, target="/orders?id=17", headers=())
     writer = SessionWriter.create(tmp_path, start())
     writer.request(request(1, head=head), b"")
     cut = answer(ending=Ending.UPSTREAM_CUT, reason="the server hung up")
@@ -367,7 +349,5 @@ def test_texts_are_kept_packed(tmp_path: Path):
     session(tmp_path, *[(turns(f"{at} {words}"), saying(f"{at} {words}")) for at in range(40)])
     SearchIndex(tmp_path).catch_up()
     with duckdb.connect(str(tmp_path / "search.duckdb"), read_only=True) as db:
-        ways = db.execute(
-            "SELECT DISTINCT compression FROM pragma_storage_info('texts') WHERE column_name = 'text'"
-        )
+        ways = db.execute("SELECT DISTINCT compression FROM pragma_storage_info('texts') WHERE column_name = 'text'")
         assert ("ZSTD",) in ways.fetchall()

@@ -115,14 +115,9 @@ def test_a_model_is_looked_for_where_it_was_asked_and_a_snapshot_where_it_answer
 def test_a_snapshot_behind_an_alias_is_not_one_that_was_asked_for_by_name(shelf: Shelf) -> None:
     shelf.add("00000001", 0, [{"asked": "gpt-2026-05", "answered": "gpt-2026-05"}])
     shelf.add("00000002", 1, [{"asked": "gpt", "answered": "gpt-2025-11"}])
-    mixed = [
-        {"asked": "gpt-2026-05", "answered": "gpt-2026-05"},
-        {"asked": "gpt", "answered": "gpt-2026-05"},
-    ]
+    mixed = [{"asked": "gpt-2026-05", "answered": "gpt-2026-05"}, {"asked": "gpt", "answered": "gpt-2026-05"}]
     shelf.add("00000003", 2, mixed)
-    found = seen(
-        shelf, FieldValue(field=CallField.SNAPSHOT, value="gpt-2026-05", asked="gpt"), old="gpt-2025-11"
-    )
+    found = seen(shelf, FieldValue(field=CallField.SNAPSHOT, value="gpt-2026-05", asked="gpt"), old="gpt-2025-11")
     assert (found.session.id, found.step, found.before) == ("00000003", 2, 1)
     by_any_name = seen(shelf, FieldValue(field=CallField.SNAPSHOT, value="gpt-2026-05"), old="gpt-2025-11")
     assert (by_any_name.session.id, by_any_name.before) == ("00000001", 0)

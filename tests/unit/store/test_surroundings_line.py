@@ -92,9 +92,7 @@ def test_a_reader_that_does_not_know_the_line_has_no_complaint(tmp_path: Path) -
     folder = session(tmp_path, FOUND)
     path = folder / "journal.jsonl"
     lines = [unseal(line) for line in path.read_bytes().splitlines()]
-    of_tomorrow = [
-        line | {"kind": "of tomorrow"} if line["kind"] == "surroundings" else line for line in lines
-    ]
+    of_tomorrow = [line | {"kind": "of tomorrow"} if line["kind"] == "surroundings" else line for line in lines]
     assert of_tomorrow != lines
     for fields in of_tomorrow:
         fields.pop("~", None)

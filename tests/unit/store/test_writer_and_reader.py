@@ -70,9 +70,7 @@ def test_a_long_agent_takes_four_kilobytes_a_step(tmp_path: Path) -> None:
     session = record(tmp_path, exchanges)
     folder = tmp_path / "sessions" / session.folder
     size = sum(path.stat().st_size for path in folder.iterdir())
-    print(
-        f"{size / 200:.0f} bytes a step, of which the journal {(folder / 'journal.jsonl').stat().st_size / 200:.0f}"
-    )
+    print(f"{size / 200:.0f} bytes a step, of which the journal {(folder / 'journal.jsonl').stat().st_size / 200:.0f}")
     assert size <= 200 * 4096
     library = Library(tmp_path)
     with library.open(session) as reader:

@@ -132,10 +132,7 @@ class Whole:
     ("value", "written"),
     [
         (Point(1, Point(2)), {"x": 1, "inner": {"x": 2, "inner": None}}),
-        (
-            Dumps(lambda: {"role": "assistant", "at": Point(1)}),
-            {"role": "assistant", "at": {"x": 1, "inner": None}},
-        ),
+        (Dumps(lambda: {"role": "assistant", "at": Point(1)}), {"role": "assistant", "at": {"x": 1, "inner": None}}),
         ({3, 1, 2}, [1, 2, 3]),
         (b"text", "text"),
         (b"\xff\x00", "base64:/wA="),
@@ -200,17 +197,13 @@ ANYTHING = st.recursive(
     | st.text(st.characters(), max_size=8)
     | st.binary(max_size=8)
     | st.builds(Point, st.integers()),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3),
     max_leaves=10,
 )
 
 
 @given(value=ANYTHING)
-def test_every_value_is_written_and_read_back_as_json(
-    value: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_every_value_is_written_and_read_back_as_json(value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     line = step_of(tmp_path_factory.mktemp("any") / "t.jsonl", "llm_call", value=value)
     assert json.loads(json.dumps(line["value"])) == line["value"]
 
@@ -289,9 +282,7 @@ def test_a_credential_of_the_process_reaches_neither_the_line_nor_a_blob(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("DB_PASSWORD", 'pa"ss\\wörd1')
     with Trace(path, cap=100) as trace:
-        trace.step(
-            "llm_call", content=f"key {KEY}", **{KEY: 1}, nested={"json": json.dumps({"p": 'pa"ss\\wörd1'})}
-        )
+        trace.step("llm_call", content=f"key {KEY}", **{KEY: 1}, nested={"json": json.dumps({"p": 'pa"ss\\wörd1'})})
         trace.step("tool_result", output="x" * 90 + KEY + "y" * 100)
         monkeypatch.setenv("LATER_TOKEN", "tok-99887766abc")
         trace.step("note", text="tok-99887766abc")
@@ -339,20 +330,15 @@ def test_an_error_that_passes_through_is_recorded_and_raised(path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("leaves", "recorded"),
-    [(SystemExit(0), []), (SystemExit(3), ["error"]), (KeyboardInterrupt(), ["error"])],
+    ("leaves", "recorded"), [(SystemExit(0), []), (SystemExit(3), ["error"]), (KeyboardInterrupt(), ["error"])]
 )
-def test_a_program_that_ends_well_leaves_no_error(
-    path: Path, leaves: BaseException, recorded: list[str]
-) -> None:
+def test_a_program_that_ends_well_leaves_no_error(path: Path, leaves: BaseException, recorded: list[str]) -> None:
     with pytest.raises(type(leaves)), Trace(path):
         raise leaves
     assert [line["kind"] for line in lines(path)] == recorded
 
 
-def test_closing_twice_is_fine_and_later_steps_are_told_once(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_closing_twice_is_fine_and_later_steps_are_told_once(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = Trace(path)
     trace.close()
     trace.close()
@@ -506,9 +492,7 @@ def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None
 @pytest.mark.process
 def test_the_recorder_alone_loads_little() -> None:
     script = "import sys; before = set(sys.modules); import rewind; rewind.Trace; print(*set(sys.modules) - before)"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, cwd=SOURCES
-    )
+    done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, cwd=SOURCES)
     assert not {"dataclasses", "inspect", "pathlib", "hashlib", "traceback"} & set(done.stdout.split())
 
 

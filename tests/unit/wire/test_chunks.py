@@ -21,9 +21,7 @@ def test_a_short_body_is_one_piece() -> None:
 
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_the_content_of_a_long_string_is_a_piece(ascii_only: bool) -> None:
-    body = json.dumps(
-        {"model": "m", "messages": [{"text": LONG_TEXT}, {"text": "short"}]}, ensure_ascii=ascii_only
-    )
+    body = json.dumps({"model": "m", "messages": [{"text": LONG_TEXT}, {"text": "short"}]}, ensure_ascii=ascii_only)
     content = json.dumps(LONG_TEXT, ensure_ascii=ascii_only)[1:-1].encode()
     pieces = cut_body(body.encode())
     assert b"".join(pieces) == body.encode()
@@ -68,8 +66,7 @@ def test_a_growing_conversation_of_short_messages_repeats_its_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [b'"', b'\\"', b"\\", b'["', b'{"a":', b'"\\', b"\\u", b'""', b"\x00", b'"' + b"a" * 255],
+    "unit", [b'"', b'\\"', b"\\", b'["', b'{"a":', b'"\\', b"\\u", b'""', b"\x00", b'"' + b"a" * 255]
 )
 def test_the_cost_grows_no_faster_than_the_body(unit: bytes) -> None:
     def cost(size: int) -> float:

@@ -40,11 +40,7 @@ def test_headers_of_every_type_are_read_as_botocore_reads_them() -> None:
     stream = read_frames(FIRST + MIDDLE + LAST)
     assert list(stream.frames) == botocores(FIRST + MIDDLE + LAST)
     assert stream.frames[0].headers == {name: value for name, _, value in EVERY_TYPE}
-    assert [found.payload for found in stream.frames] == [
-        b'{"a":1}',
-        b'{"text":"some words in the middle"}',
-        b"",
-    ]
+    assert [found.payload for found in stream.frames] == [b'{"a":1}', b'{"text":"some words in the middle"}', b""]
     assert (stream.lost, stream.cut) == (0, False)
 
 
@@ -116,9 +112,7 @@ def test_a_text_that_is_no_utf8_is_replaced() -> None:
     ("size", "headers"),
     [(15, 0), (16, 1), (17 + 24 * 2**20, 0), (16 + 128 * 1024 + 1, 128 * 1024 + 1), (2**32 - 1, 2**32 - 1)],
 )
-def test_lengths_beyond_all_bounds_are_not_believed_though_their_checksum_fits(
-    size: int, headers: int
-) -> None:
+def test_lengths_beyond_all_bounds_are_not_believed_though_their_checksum_fits(size: int, headers: int) -> None:
     lengths = struct.pack(">II", size, headers)
     lie = lengths + struct.pack(">I", crc32(lengths))
     assert not begins_with_a_frame(lie)

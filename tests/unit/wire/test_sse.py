@@ -20,9 +20,7 @@ def test_several_data_lines_are_one_event_with_newlines_between() -> None:
 
 
 def test_comments_unknown_fields_and_events_without_data_are_passed_over() -> None:
-    assert data_of(b": ping\n\nid: 7\nretry: 10\nfoo: bar\n\nevent: empty\n\ndata: x\n\n") == [
-        ("message", "x")
-    ]
+    assert data_of(b": ping\n\nid: 7\nretry: 10\nfoo: bar\n\nevent: empty\n\ndata: x\n\n") == [("message", "x")]
 
 
 def test_a_data_line_without_a_colon_is_an_empty_value() -> None:

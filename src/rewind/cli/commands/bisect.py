@@ -80,12 +80,7 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
 @common_options
 @click.pass_obj
 def command(
-    app: App,
-    runs: tuple[str, ...],
-    goods: tuple[str, ...],
-    bads: tuple[str, ...],
-    flags: ProveFlags,
-    as_json: bool,
+    app: App, runs: tuple[str, ...], goods: tuple[str, ...], bads: tuple[str, ...], flags: ProveFlags, as_json: bool
 ) -> int:
     """Find the first step where the run BAD left the run GOOD, and say why.
 
@@ -112,9 +107,7 @@ def command(
     """
     given = click.get_current_context().meta.get(_COMMAND) or None
     if given and not flags.proves:
-        raise UsageError(
-            "A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND"
-        )
+        raise UsageError("A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND")
     good_refs, bad_refs = _named(runs, goods, bads)
     if len(good_refs) + len(bad_refs) > 2:
         if flags.proves:
@@ -159,9 +152,7 @@ def _bisect_groups(app: App, goods: Sequence[str], bads: Sequence[str], *, as_js
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
 
 
-def _named(
-    runs: Sequence[str], goods: Sequence[str], bads: Sequence[str]
-) -> tuple[Sequence[str], Sequence[str]]:
+def _named(runs: Sequence[str], goods: Sequence[str], bads: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """The good runs and the bad ones, however they were given. Raises UsageError."""
     if runs and (goods or bads):
         raise UsageError(
@@ -177,7 +168,5 @@ def _named(
         goods, bads = runs[:1], runs[1:]
     if not (goods and bads):
         missing = "--good" if not goods else "--bad"
-        raise UsageError(
-            f"There is nothing to compare with: {missing} is missing.", hint="rewind bisect --help"
-        )
+        raise UsageError(f"There is nothing to compare with: {missing} is missing.", hint="rewind bisect --help")
     return goods, bads

@@ -28,9 +28,7 @@ def command(app: App) -> int:
     if demo.code is ExitCode.AGENT_FAILED:
         return demo.code
     talk.line()
-    talk.line(
-        "Where did the bad run leave the good one, and why? That is: rewind bisect refund-good refund-bad"
-    )
+    talk.line("Where did the bad run leave the good one, and why? That is: rewind bisect refund-good refund-bad")
     talk.line()
     with bisect_pair(app.home, demo.good, demo.bad) as found:
         # Without its next commands: they would go live, and the provider is gone.

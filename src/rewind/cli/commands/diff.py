@@ -16,9 +16,7 @@ from rewind.views import compare as views
 @click.command("diff")
 @session_argument("a", metavar="A[:STEP]")
 @session_argument("b", metavar="B[:STEP]")
-@click.option(
-    "--step", type=click.IntRange(min=1), metavar="N", help="Only step N of A and its counterpart in B"
-)
+@click.option("--step", type=click.IntRange(min=1), metavar="N", help="Only step N of A and its counterpart in B")
 @click.option(
     "--only",
     type=click.Choice(list(DIFF_ASPECTS)),
@@ -54,9 +52,7 @@ def command(
     with ExitStack() as stack:
         with progress_line() as on_progress:
             found = stack.enter_context(
-                diff_sessions(
-                    app.home, a, b, step=step, only=only, prices=app.prices, on_progress=on_progress
-                )
+                diff_sessions(app.home, a, b, step=step, only=only, prices=app.prices, on_progress=on_progress)
             )
         if as_json:
             print_json(views.diff(found))

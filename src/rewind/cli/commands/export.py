@@ -35,10 +35,7 @@ def _read_steps(context: click.Context, parameter: click.Parameter, value: str |
 @click.command("export")
 @session_argument()
 @click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write to FILE ('-' for stdout; default: the session's name or id, and .rw)",
+    "-o", "--output", metavar="FILE", help="Write to FILE ('-' for stdout; default: the session's name or id, and .rw)"
 )
 @click.option(
     "--redact",
@@ -47,9 +44,7 @@ def _read_steps(context: click.Context, parameter: click.Parameter, value: str |
     help="Remove what this regular expression matches, everywhere (repeatable)",
 )
 @click.option("--steps", callback=_read_steps, metavar="A..B", help="Only these steps: 3..5, 3.., ..5 or 3")
-@click.option(
-    "--strict-secrets", is_flag=True, help="If something looks like a secret, write no file and exit with 1"
-)
+@click.option("--strict-secrets", is_flag=True, help="If something looks like a secret, write no file and exit with 1")
 @click.option("--har", is_flag=True, help="Write an HTTP archive for other tools instead of a cassette")
 @click.option("--markdown", is_flag=True, help="Write a report for people instead of a cassette")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists")

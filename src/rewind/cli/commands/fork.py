@@ -13,27 +13,14 @@ from rewind.model.session import split_step, split_tool
 @click.command("fork")
 @session_argument(metavar="SESSION:STEP")
 @click.option(
-    "--set",
-    "edits",
-    multiple=True,
-    metavar="EDIT",
-    help="Change this at the step: system=…, model=… (repeatable)",
+    "--set", "edits", multiple=True, metavar="EDIT", help="Change this at the step: system=…, model=… (repeatable)"
 )
+@click.option("--edit", "by_hand", is_flag=True, help="Change the step's request in your editor ($VISUAL, $EDITOR)")
+@click.option("--samples", type=click.IntRange(1, 1000), metavar="K", help="Run it K times, and compare the answers")
 @click.option(
-    "--edit", "by_hand", is_flag=True, help="Change the step's request in your editor ($VISUAL, $EDITOR)"
+    "--max-cost", callback=read_money, metavar="USD", help="Stop making calls once this much is spent, over all samples"
 )
-@click.option(
-    "--samples", type=click.IntRange(1, 1000), metavar="K", help="Run it K times, and compare the answers"
-)
-@click.option(
-    "--max-cost",
-    callback=read_money,
-    metavar="USD",
-    help="Stop making calls once this much is spent, over all samples",
-)
-@click.option(
-    "--dry-run", is_flag=True, help="Say what is reused, what goes live and what that may cost; run nothing"
-)
+@click.option("--dry-run", is_flag=True, help="Say what is reused, what goes live and what that may cost; run nothing")
 @click.option("--name", metavar="NAME", help="A name for the new session")
 @rerun_options(unrecorded="Before the step, a request that was not recorded")
 @json_option

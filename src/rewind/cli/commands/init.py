@@ -15,9 +15,7 @@ from rewind.views import store as views
 
 @click.command("init")
 @click.option("--project", is_flag=True, help=f"Keep the sessions of this folder in ./{PROJECT_FOLDER}")
-@click.option(
-    "--ca", "with_ca", is_flag=True, help="Make a lasting certificate authority (a run has its own)"
-)
+@click.option("--ca", "with_ca", is_flag=True, help="Make a lasting certificate authority (a run has its own)")
 @json_option
 @common_options
 @click.pass_obj

@@ -18,9 +18,7 @@ from rewind.views import call as views
 @session_argument(metavar="SESSION[:STEP]")
 @click.option("--request", "only_request", is_flag=True, help="Of a step: only the request")
 @click.option("--response", "only_response", is_flag=True, help="Of a step: only the answer")
-@click.option(
-    "--context", is_flag=True, help="Of a step: what the model read, message by message, with sizes"
-)
+@click.option("--context", is_flag=True, help="Of a step: what the model read, message by message, with sizes")
 @click.option(
     "--diff",
     type=click.IntRange(min=1),
@@ -28,9 +26,7 @@ from rewind.views import call as views
     help="With --context: what changed since STEP (default: the call it goes on from)",
 )
 @click.option("--full", is_flag=True, help="With --context: show long and unchanged messages in full")
-@click.option(
-    "--raw", is_flag=True, help="Of a step: the exact bytes of the answer (with --request: of the request)"
-)
+@click.option("--raw", is_flag=True, help="Of a step: the exact bytes of the answer (with --request: of the request)")
 @json_option
 @common_options
 @click.pass_obj
@@ -65,11 +61,7 @@ def command(
     ref, index = (ref, None) if tool else split_step(ref)
     if tool is None:
         _check_options(
-            ref,
-            index,
-            context=context,
-            others=[only_request, only_response, raw],
-            changes=diff is not None or full,
+            ref, index, context=context, others=[only_request, only_response, raw], changes=diff is not None or full
         )
     if only_request and only_response and raw:
         raise UsageError("--raw shows one body: use --request or --response, not both.")
@@ -111,15 +103,12 @@ def command(
 def _check_options(ref: str, index: int | None, *, context: bool, others: list[bool], changes: bool) -> None:
     if index is None and (context or any(others)):
         raise UsageError(
-            "--context, --raw, --request and --response apply to one step.",
-            hint=f"rewind inspect {ref}:1 --context",
+            "--context, --raw, --request and --response apply to one step.", hint=f"rewind inspect {ref}:1 --context"
         )
     if context and any(others):
         raise UsageError("--context shows what the model read; --raw, --request and --response show bodies.")
     if changes and not context:
-        raise UsageError(
-            "--diff and --full need --context.", hint=f"rewind inspect {ref}:{index or 1} --context"
-        )
+        raise UsageError("--diff and --full need --context.", hint=f"rewind inspect {ref}:{index or 1} --context")
 
 
 def _show_raw(recorded: bytes | None) -> None:

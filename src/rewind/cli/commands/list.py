@@ -17,12 +17,8 @@ SHOWN = 30
 
 
 @click.command("list")
-@click.option(
-    "--name", metavar="NAME", help="Only sessions with NAME in their name, or a pattern: 'refund-*'"
-)
-@click.option(
-    "--model", metavar="MODEL", help="Only sessions that called a model with this name, or a pattern"
-)
+@click.option("--name", metavar="NAME", help="Only sessions with NAME in their name, or a pattern: 'refund-*'")
+@click.option("--model", metavar="MODEL", help="Only sessions that called a model with this name, or a pattern")
 @since_option
 @click.option(
     "--status",
@@ -32,11 +28,7 @@ SHOWN = 30
     help="Only sessions with this status (repeatable: any of them)",
 )
 @click.option(
-    "--tag",
-    "tags",
-    metavar="KEY[=VALUE]",
-    multiple=True,
-    help="Only sessions with this tag (repeatable: all of them)",
+    "--tag", "tags", metavar="KEY[=VALUE]", multiple=True, help="Only sessions with this tag (repeatable: all of them)"
 )
 @click.option(
     "--text",

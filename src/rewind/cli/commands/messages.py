@@ -19,9 +19,7 @@ from rewind.views import call as views
     metavar="STEP",
     help="Stop after the answer of that step (default: the last one; same as SESSION:STEP)",
 )
-@click.option(
-    "--as", "api", type=click.Choice(APIS), help="The API to write for (default: the one of the step)"
-)
+@click.option("--as", "api", type=click.Choice(APIS), help="The API to write for (default: the one of the step)")
 @click.option(
     "--thread",
     type=click.IntRange(min=1),
@@ -31,9 +29,7 @@ from rewind.views import call as views
 @json_option
 @common_options
 @click.pass_obj
-def command(
-    app: App, session: str, upto: int | None, api: str | None, thread: int | None, as_json: bool
-) -> int:
+def command(app: App, session: str, upto: int | None, api: str | None, thread: int | None, as_json: bool) -> int:
     """Print the messages of SESSION up to a step, ready for a fresh call.
 
     The output is the list that the API takes as messages (openai, anthropic), input (responses) or contents
@@ -53,12 +49,7 @@ def command(
         )
     with progress_line() as on_progress:
         found = conversation(
-            app.home,
-            ref,
-            upto=index if upto is None else upto,
-            thread=thread,
-            api=api,
-            on_progress=on_progress,
+            app.home, ref, upto=index if upto is None else upto, thread=thread, api=api, on_progress=on_progress
         )
     view = views.conversation(found)
     if as_json:
@@ -72,9 +63,7 @@ def command(
 def _print_remarks(found: Conversation) -> None:
     transcript = found.transcript
     if transcript.system is not None:
-        err().line(
-            Span(f"{transcript.api} takes the system prompt outside the list: --json has it", "yellow")
-        )
+        err().line(Span(f"{transcript.api} takes the system prompt outside the list: --json has it", "yellow"))
     for remark in transcript.remarks:
         err().line(Span(remark, "yellow"))
     if found.threads > 1:

@@ -14,17 +14,13 @@ from rewind.runs.upstream import upstream_of
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.option(
-    "--name", metavar="NAME", help="A name for the session (where names repeat, the newest is meant)"
-)
+@click.option("--name", metavar="NAME", help="A name for the session (where names repeat, the newest is meant)")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag of your own (repeatable)")
 @click.option("--host", "hosts", multiple=True, metavar="PATTERN", help="Also record this host (repeatable)")
 @click.option("--all-hosts/--no-all-hosts", default=None, help="Record every host, not only known LLM APIs")
 @upstream_options
 @click.option("--durable/--no-durable", default=None, help="Sync each step to disk, to survive a power cut")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the gateway (0: any)"
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the gateway (0: any)")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong")
 @common_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
@@ -58,11 +54,7 @@ def command(
     if not command:
         raise UsageError("There is no command to record.", hint="rewind record -- python agent.py")
     settings = app.settings(
-        hosts=hosts,
-        all_hosts=all_hosts,
-        durable=durable,
-        upstream_proxy=upstream_proxy,
-        upstream_ca=upstream_ca,
+        hosts=hosts, all_hosts=all_hosts, durable=durable, upstream_proxy=upstream_proxy, upstream_ca=upstream_ca
     )
     # Lazily, here and below: neither help nor a typo should wait for the engine.
     from rewind.runs.record import RecordOptions, record

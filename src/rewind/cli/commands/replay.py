@@ -54,9 +54,7 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
     metavar="N",
     help="Stop before step N, show what is about to be sent, and ask how to go on",
 )
-@click.option(
-    "--until", type=click.IntRange(min=1), metavar="N", help="Replay up to step N, and end the agent there"
-)
+@click.option("--until", type=click.IntRange(min=1), metavar="N", help="Replay up to step N, and end the agent there")
 @rerun_options(unrecorded="A request that was not recorded")
 @json_option
 @common_options

@@ -19,11 +19,7 @@ SHOWN = 20
 @click.argument("texts", metavar="TEXT…", nargs=-1, required=True)
 @click.option("--case", is_flag=True, help="Match upper and lower case: 'Paris' does not find 'paris'")
 @click.option(
-    "--in",
-    "kinds",
-    type=click.Choice(list(TEXT_KINDS)),
-    multiple=True,
-    help="Only in texts of this kind (repeatable)",
+    "--in", "kinds", type=click.Choice(list(TEXT_KINDS)), multiple=True, help="Only in texts of this kind (repeatable)"
 )
 @click.option("--session", metavar="SESSION", help="Only in this session")
 @since_option
@@ -62,14 +58,7 @@ def command(
     """
     with progress_line() as on_progress:
         report = search(
-            app.home,
-            texts,
-            case=case,
-            kinds=kinds,
-            session=session,
-            since=since,
-            limit=limit,
-            on_progress=on_progress,
+            app.home, texts, case=case, kinds=kinds, session=session, since=since, limit=limit, on_progress=on_progress
         )
     if as_json:
         print_json(views.search(report))

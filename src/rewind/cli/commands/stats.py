@@ -19,12 +19,7 @@ from rewind.views import store as views
     metavar="N",
     help="Only the last N days, including today (0: all; default 30)",
 )
-@click.option(
-    "--by",
-    type=click.Choice(GROUPINGS),
-    default="model",
-    help="What to group the calls by (default model)",
-)
+@click.option("--by", type=click.Choice(GROUPINGS), default="model", help="What to group the calls by (default model)")
 @json_option
 @common_options
 @click.pass_obj
@@ -42,9 +37,7 @@ def command(app: App, days: int, by: str, as_json: bool) -> int:
       rewind stats --by day --json | jq '.groups[] | [.day, .cost_usd]'
     """
     with progress_line() as on_progress:
-        stats = usage_stats(
-            app.home, app.prices, by=by, days=days, now=SystemClock().now(), on_progress=on_progress
-        )
+        stats = usage_stats(app.home, app.prices, by=by, days=days, now=SystemClock().now(), on_progress=on_progress)
     if as_json:
         print_json(views.stats(stats))
     else:

@@ -260,9 +260,7 @@ def _code(code: CodeComparison) -> Iterator[str]:
         yield f"git {text}"
     yield from (f"{change.name} {change.before} → {change.after}" for change in code.changed_versions)
     same = [
-        f"{name} {version}"
-        for name, version in code.good_versions.items()
-        if code.bad_versions.get(name) == version
+        f"{name} {version}" for name, version in code.good_versions.items() if code.bad_versions.get(name) == version
     ]
     if same:
         more = f" and {len(same) - _MOST_VERSIONS} more" if len(same) > _MOST_VERSIONS else ""
@@ -328,9 +326,7 @@ def _column_label(column: MoveColumn) -> str:
     return f"{NO_STEP}/{index}"
 
 
-def _print_table(
-    terminal: Terminal, parting: GroupFinding, sides: Sequence[tuple[str, ComparedSession]]
-) -> None:
+def _print_table(terminal: Terminal, parting: GroupFinding, sides: Sequence[tuple[str, ComparedSession]]) -> None:
     """A row for each run, a column for each step; runs with the same letter said the same there."""
     names = [safe_line(side.session.start.name or "", 24) for _, side in sides]
     head = max(map(display_width, names)) + len("  good  7f3a2b9c  ") + 1
@@ -353,9 +349,7 @@ def _print_table(
         text += " " * (head - display_width(text))
         line(Span(text), [_cell(column, number, style, len(parting.goods)) for column in parting.columns])
     if parting.at is not None:
-        line(
-            Span(" " * head), [Span("^" if at == parting.at else "") for at in range(len(labels))], marks=True
-        )
+        line(Span(" " * head), [Span("^" if at == parting.at else "") for at in range(len(labels))], marks=True)
 
 
 def _cell(column: MoveColumn, run: int, style: str, split: int) -> Span:
@@ -395,15 +389,9 @@ def _print_shared(terminal: Terminal, parting: GroupFinding) -> None:
     """What all bad runs have and no good one, shown by the first of either."""
     blocks: list[list[Line]] = []
     for shared in parting.shared:
-        place = (
-            ""
-            if shared.column == parting.at
-            else f"from step {_column_label(parting.columns[shared.column])} on"
-        )
+        place = "" if shared.column == parting.at else f"from step {_column_label(parting.columns[shared.column])} on"
         title, *evidence = cause_lines(parting.as_cause(shared), place)
         blocks.append([title, *((Span("  "), *line) for line in evidence)])
     if not blocks:
-        blocks = [
-            [(Span("nothing in the requests is shared by all bad runs and absent from all good ones"),)]
-        ]
+        blocks = [[(Span("nothing in the requests is shared by all bad runs and absent from all good ones"),)]]
     print_causes(terminal, blocks, ("Shared", "Shared"), _FACTS)

@@ -92,9 +92,7 @@ def _print_change(terminal: Terminal, change: ContextChange, *, full: bool) -> N
         _print_text(terminal, change.before.text[change.kept :], full=full, style="red")
     elif change.fate is Fate.CHANGED and change.before is not None:
         was, now = (
-            (change.before.text, change.entry.text)
-            if full
-            else _around_change(change.before.text, change.entry.text)
+            (change.before.text, change.entry.text) if full else _around_change(change.before.text, change.entry.text)
         )
         _print_text(terminal, was, full=full, style="red", mark="- ")
         _print_text(terminal, now, full=full, style="green", mark="+ ")

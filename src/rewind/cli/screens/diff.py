@@ -109,9 +109,7 @@ def print_warnings(terminal: Terminal, sides: Sequence[ComparedSession]) -> None
             indexes = sorted(side.damaged)
             more = ", …" if len(indexes) > _MOST_DAMAGED else ""
             steps = ", ".join(map(str, indexes[:_MOST_DAMAGED])) + more
-            damage.append(
-                f"bodies of step{'s' * (len(indexes) > 1)} {steps} are damaged and count as empty here"
-            )
+            damage.append(f"bodies of step{'s' * (len(indexes) > 1)} {steps} are damaged and count as empty here")
         for problem in damage:
             terminal.line(Span(f"{side.id}: {problem}; rewind verify {side.ref}", "yellow"))
         if side.session.status is Status.RUNNING:
@@ -223,9 +221,7 @@ class _Rows:
         _print_ribbon(self.terminal, kinds)
         self.terminal.line()
         keyed = [(self._stat_key(row), row) for row in rows]
-        groups = [
-            (kind, text, [row for _, row in run]) for (kind, text), run in groupby(keyed, key=itemgetter(0))
-        ]
+        groups = [(kind, text, [row for _, row in run]) for (kind, text), run in groupby(keyed, key=itemgetter(0))]
         width = max((len(_steps(group)) for _, _, group in groups), default=0)
         for kind, text, group in groups:
             sign, style = _SIGNS[kind]
@@ -242,9 +238,7 @@ class _Rows:
                 self.terminal.line()
             if number >= _MOST_CHANGES and not self.full:
                 more = plural(len(left), "more step")
-                self.terminal.line(
-                    Span(f"… and {more} that differ: --full shows them, --stat a line each", "dim")
-                )
+                self.terminal.line(Span(f"… and {more} that differ: --full shows them, --stat a line each", "dim"))
                 return
             group = list(run)
             del left[: len(group)]
@@ -258,26 +252,19 @@ class _Rows:
         row = change.row
         sign, style = _SIGNS[likeness(self.comparison, row)]
         self.terminal.line(
-            Span(f"{sign} ", style),
-            Span(f"Step {step_label(row)}", "bold"),
-            Span(_tries(row, change.relation), "dim"),
+            Span(f"{sign} ", style), Span(f"Step {step_label(row)}", "bold"), Span(_tries(row, change.relation), "dim")
         )
         counted = False
         for aspect in _ORDER:
             if aspect in change.repeated:
-                self._hang(
-                    ASPECT_NAMES[aspect],
-                    [(Span(f"as at step {step_label(change.repeated[aspect])}", "dim"),)],
-                )
+                self._hang(ASPECT_NAMES[aspect], [(Span(f"as at step {step_label(change.repeated[aspect])}", "dim"),)])
                 continue
             own = [difference for difference in change.differences if difference.aspect is aspect]
             if own and aspect in _MESSAGES and not counted and row.a is not None and row.a.sketch is not None:
                 self._hang("messages", [(Span(self._message_counts(row), "dim"),)])
                 counted = True
             if own:
-                self._hang(
-                    ASPECT_NAMES[aspect], [line for difference in own for line in self._lines(difference)]
-                )
+                self._hang(ASPECT_NAMES[aspect], [line for difference in own for line in self._lines(difference)])
         if change.relation.inherited:
             self._hang("", [(Span("the history differs as the steps before do", "dim"),)])
 
@@ -288,9 +275,7 @@ class _Rows:
             self._print_change(first)
             return
         sign, style = _SIGNS[Likeness.CHANGED]
-        facts = (
-            f"{ASPECT_NAMES[aspect]} as at step {step_label(row)}" for aspect, row in first.repeated.items()
-        )
+        facts = (f"{ASPECT_NAMES[aspect]} as at step {step_label(row)}" for aspect, row in first.repeated.items())
         steps = f"{'Step' if first is last else 'Steps'} {_steps([first.row, last.row])}"
         self.terminal.line(Span(f"{sign} ", style), Span(steps, "bold"), Span(f"  {', '.join(facts)}", "dim"))
 

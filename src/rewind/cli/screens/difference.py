@@ -35,11 +35,7 @@ _QUOTED = 200
 _MOST_FIELDS = 8
 _EDITED = 0.25
 """The share of a text that must have stayed for it to be shown as an edit."""
-_MARKS = {
-    WordFate.KEPT: ("", "", ""),
-    WordFate.GONE: ("[-", "-]", "red"),
-    WordFate.COME: ("{+", "+}", "green"),
-}
+_MARKS = {WordFate.KEPT: ("", "", ""), WordFate.GONE: ("[-", "-]", "red"), WordFate.COME: ("{+", "+}", "green")}
 _MOST_CAUSES = 6
 _MOST_EVIDENCE = 10
 """Lines of evidence for the first cause."""
@@ -265,9 +261,7 @@ def cause_blocks(finding: Finding) -> Iterator[list[Line]]:
         yield [title, *((Span("  "), *line) for line in shown)]
 
 
-def print_causes(
-    terminal: Terminal, blocks: Sequence[list[Line]], labels: tuple[str, str], indent: int
-) -> None:
+def print_causes(terminal: Terminal, blocks: Sequence[list[Line]], labels: tuple[str, str], indent: int) -> None:
     """The blocks below each other, numbered where there are several; ``labels`` for one of them, and for more."""
     if len(blocks) == 1:
         print_hanging(terminal, blocks[0], label=labels[0], indent=indent, style="bold")
@@ -316,9 +310,7 @@ def _brief(evidence: Sequence[Line]) -> list[Line]:
     changed = [line for line in evidence if _styles(line) & {"red", "green"}]
     if not changed:
         return list(evidence[:1])
-    apart = len(changed) > 1 and _styles(changed[0]) | _styles(changed[1]) >= {"red", "green"} > _styles(
-        changed[0]
-    )
+    apart = len(changed) > 1 and _styles(changed[0]) | _styles(changed[1]) >= {"red", "green"} > _styles(changed[0])
     return [_start(line) for line in changed[: 2 if apart else 1]]
 
 

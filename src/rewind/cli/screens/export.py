@@ -50,9 +50,7 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
     total = len(exported.recording.steps) + exported.left_out
     written = total - exported.left_out - len(missing)
     steps = plural(written, "step") + (f" of {total}" if written < total else "")
-    terminal.line(
-        "Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {_size(len(exported.data))})"
-    )
+    terminal.line("Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {_size(len(exported.data))})")
     if session.id != exported.source.id:
         terminal.line(f"  it differs from {exported.source.id}, so it has its own id")
     if exported.left_out:
@@ -72,12 +70,7 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
 
 
 def print_imported(
-    terminal: Terminal,
-    talk: Terminal,
-    rows: Sequence[tuple[str, "Imported | str"]],
-    *,
-    name: str | None,
-    quiet: bool,
+    terminal: Terminal, talk: Terminal, rows: Sequence[tuple[str, "Imported | str"]], *, name: str | None, quiet: bool
 ) -> None:
     """The lines of ``rewind import``, one for each file that was taken in; ``quiet`` only what may surprise."""
     taken = [(file, imported) for file, imported in rows if not isinstance(imported, str)]

@@ -84,9 +84,7 @@ def surroundings_facts(surroundings: Surroundings) -> list[tuple[str, str | Span
         branch = f" on {surroundings.branch}" if surroundings.branch else ""
         facts.append(("commit", f"{surroundings.commit[:12]}{branch}{_changed(surroundings)}"))
     if surroundings.locks:
-        facts.append(
-            ("locks", " · ".join(f"{name} {digest[:8]}" for name, digest in surroundings.locks.items()))
-        )
+        facts.append(("locks", " · ".join(f"{name} {digest[:8]}" for name, digest in surroundings.locks.items())))
     return facts
 
 

@@ -203,19 +203,7 @@ def _tool_row(call: ToolCall) -> list[Cell]:
     failed = call.result is not None and call.result.failed
     status = Span("✗ error", "red") if failed else Span("" if call.result else "no result", "yellow")
     text = tool_shown(call)
-    return [
-        call.label,
-        "tool",
-        "",
-        "",
-        "",
-        "",
-        "",
-        number(call.ms),
-        "",
-        status,
-        Span(text, "red") if failed else text,
-    ]
+    return [call.label, "tool", "", "", "", "", "", number(call.ms), "", status, Span(text, "red") if failed else text]
 
 
 def _print_step(terminal: Terminal, detail: StepDetail) -> None:
@@ -239,9 +227,7 @@ def _print_step(terminal: Terminal, detail: StepDetail) -> None:
 def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> None:
     """A tool call in full."""
     terminal.line(
-        Span(f"{session_id}:{call.label}", "bold"),
-        "  tool_call  ",
-        Span(safe_line(call.use.name, 200), "cyan"),
+        Span(f"{session_id}:{call.label}", "bold"), "  tool_call  ", Span(safe_line(call.use.name, 200), "cyan")
     )
     facts: list[tuple[str, str | Span]] = [("asked for in", f"step {call.asked_in}")]
     if call.answered_in is not None:
@@ -250,18 +236,14 @@ def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> Non
         facts.append(("recorded as", f"step {call.recorded_as}"))
         facts.append(("took", f"{number(call.ms)} ms"))
     elif call.ms is not None:
-        facts.append(
-            ("took", f"{call.ms:,.1f} ms at most, from the asking answer to the request with the result")
-        )
+        facts.append(("took", f"{call.ms:,.1f} ms at most, from the asking answer to the request with the result"))
     if call.use.id:
         facts.append(("id", call.use.id))
     print_facts(terminal, facts)
     terminal.line()
     terminal.line(Span("arguments", "bold"))
     arguments = plain_json(call.use.arguments)
-    terminal.line(
-        arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
-    )
+    terminal.line(arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False))
     terminal.line()
     if call.result is None:
         terminal.line(Span("No later request brought a result.", "yellow"))
@@ -322,9 +304,7 @@ def _print_response(terminal: Terminal, entry: OutlineStep, body: bytes | None) 
         terminal.line(Span("No answer is recorded.", "yellow"))
         return
     if response.head is not None:
-        terminal.line(
-            Span(f"HTTP/{response.head.version} {response.head.status} {response.head.reason}", "bold")
-        )
+        terminal.line(Span(f"HTTP/{response.head.version} {response.head.status} {response.head.reason}", "bold"))
         _print_headers(terminal, response.head.headers)
     else:
         terminal.line(step_status(step))
@@ -335,10 +315,7 @@ def _print_response(terminal: Terminal, entry: OutlineStep, body: bytes | None) 
     terminal.line(Span(_timing(response), "dim"))
     if response.ending is not Ending.COMPLETE:
         terminal.line(
-            Span(
-                f"ended: {response.ending.value.replace('_', ' ')}. {response.reason or ''}".rstrip(),
-                "yellow",
-            )
+            Span(f"ended: {response.ending.value.replace('_', ' ')}. {response.reason or ''}".rstrip(), "yellow")
         )
     if entry.reading.error:
         terminal.line(Span(f"error: {entry.reading.error}", "red"))
@@ -359,9 +336,7 @@ def _print_headers(terminal: Terminal, headers: Headers) -> None:
         terminal.line(Span(f"{name}: ", "dim"), value)
 
 
-def _print_body(
-    terminal: Terminal, data: bytes, headers: Headers, response: StepResponse | None = None
-) -> None:
+def _print_body(terminal: Terminal, data: bytes, headers: Headers, response: StepResponse | None = None) -> None:
     if not data:
         return
     terminal.line()
@@ -385,6 +360,4 @@ def _print_events(terminal: Terminal, shown: list[dict[str, Any]]) -> None:
     times = [f"{event['at_ms']:,.1f} ms" if event["at_ms"] is not None else "" for event in shown]
     width = max(map(len, times), default=0)
     for event, time in zip(shown, times, strict=True):
-        terminal.line(
-            Span(f"{time:>{width}}  ", "dim"), Span(f"{event['event']}  ", "cyan"), str(event["data"])
-        )
+        terminal.line(Span(f"{time:>{width}}  ", "dim"), Span(f"{event['event']}  ", "cyan"), str(event["data"]))

@@ -45,14 +45,12 @@ def print_table(terminal: Terminal, columns: Sequence[Column], rows: Iterable[Se
     titles: list[list[Span]] = [[Span(column.title, "dim")] for column in columns]
     body = [[_spans(cell) for cell in row] for row in rows]
     widths = [
-        max(sum(display_width(span.text) for span in row[at]) for row in [titles, *body])
-        for at in range(len(columns))
+        max(sum(display_width(span.text) for span in row[at]) for row in [titles, *body]) for at in range(len(columns))
     ]
     _fit(columns, widths, terminal.width)
     for row in [titles, *body]:
         shown = [
-            _set(terminal, spans, column, width)
-            for spans, column, width in zip(row, columns, widths, strict=True)
+            _set(terminal, spans, column, width) for spans, column, width in zip(row, columns, widths, strict=True)
         ]
         terminal.write(GAP.join(shown).rstrip() + "\n")
 

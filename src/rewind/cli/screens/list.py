@@ -31,13 +31,7 @@ _FIRST_TO_GO = ("threads", "tags", "took", "steps")
 """Columns that a narrow screen does without, in this order. Pipes are wide enough for all."""
 
 
-def print_sessions(
-    terminal: Terminal,
-    rows: Iterable[ListedSession],
-    *,
-    now: float,
-    ids: Collection[str] = (),
-) -> None:
+def print_sessions(terminal: Terminal, rows: Iterable[ListedSession], *, now: float, ids: Collection[str] = ()) -> None:
     """The table of ``rewind list``. What is unique among ``ids`` stands out."""
     listed = list(rows)
     prefixes = unique_prefixes(ids, [row.session.id for row in listed]) if terminal.colour else {}
@@ -52,10 +46,7 @@ def unique_prefixes(ids: Iterable[str], shown: Iterable[str]) -> dict[str, int]:
     lengths = {}
     for session_id in shown:
         at = bisect_left(ordered, session_id)
-        neighbours = [
-            *ordered[max(at - 1, 0) : at],
-            *ordered[at + (ordered[at : at + 1] == [session_id]) :][:1],
-        ]
+        neighbours = [*ordered[max(at - 1, 0) : at], *ordered[at + (ordered[at : at + 1] == [session_id]) :][:1]]
         lengths[session_id] = 1 + max((_shared(session_id, other) for other in neighbours), default=0)
     return lengths
 
@@ -182,9 +173,7 @@ def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float)
     listed: dict[str, ListedSession] = {row.session.id: row for row in rows}
     lines = list(tree(row.session for row in listed.values()))
     cells = [_cells(line, listed.get(line.id), now) for line in lines]
-    widths = [
-        max((display_width(row[at].text) for row in cells), default=0) for at in range(len(cells[0]) - 1)
-    ]
+    widths = [max((display_width(row[at].text) for row in cells), default=0) for at in range(len(cells[0]) - 1)]
     room = max(_LEAST, terminal.width - sum(widths) - len(GAP) * len(widths))
     for row in cells:
         parts = []
@@ -240,9 +229,7 @@ def explain_list(terminal: Terminal, listing: SessionList, *, as_json: bool) -> 
     """What the table cannot say itself."""
     is_table = bool(listing.rows) and not as_json
     if is_table and any(row.totals.unpriced and row.totals.cost is not None for row in listing.rows):
-        terminal.line(
-            Span(f"{SOME_UNKNOWN} some calls are not counted: their price or tokens are unknown", "dim")
-        )
+        terminal.line(Span(f"{SOME_UNKNOWN} some calls are not counted: their price or tokens are unknown", "dim"))
     if listing.probes:
         are = "is" if listing.probes == 1 else "are"
         terminal.line(Span(f"{plural(listing.probes, 'probe')} {are} left out: --all, or --tree", "dim"))

@@ -33,9 +33,7 @@ def print_proof(terminal: Terminal, proof: "Proof") -> None:
         print_hanging(terminal, _smallest(proof.smallest), label="Smallest", indent=_FACTS)
     print_hanging(terminal, [(Span(_price(proof)),)], label="Price", indent=_FACTS)
     if proof.stopped is not None:
-        print_hanging(
-            terminal, [(Span(f"stopped early: {proof.stopped}", "yellow"),)], label="", indent=_FACTS
-        )
+        print_hanging(terminal, [(Span(f"stopped early: {proof.stopped}", "yellow"),)], label="", indent=_FACTS)
 
 
 def _verdict(proof: "Proof") -> tuple[str, str, str]:

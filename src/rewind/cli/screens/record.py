@@ -35,9 +35,7 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cos
     for remark in result.remarks:
         terminal.line("  ", Span(remark, "yellow"))
     if not result.llm_calls:
-        terminal.line(
-            Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:"
-        )
+        terminal.line(Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:")
         for reason in () if quiet else NO_CALL:
             terminal.line(f"  · {reason}")
     if not quiet:

@@ -59,9 +59,7 @@ def _estimate(forecast: "ForkForecast") -> str:
         return "$0: no model is asked, if the run goes as it did"
     cost = dollars(estimate.usd, estimate.unpriced)
     sentence = (
-        f"{cost}, from what these steps took when recorded"
-        if estimate.usd is not None
-        else f"{cost} (not known)"
+        f"{cost}, from what these steps took when recorded" if estimate.usd is not None else f"{cost} (not known)"
     )
     if samples > 1:
         whole = dollars(None if estimate.usd is None else estimate.usd * samples, estimate.unpriced)
@@ -88,12 +86,7 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
     if result.drifted:
         drifted = [" · ", Span(f"{len(result.drifted)} drifted", "yellow")]
     terminal.line(
-        Span(f"{_reused(result.reused)} ($0)", "green"),
-        *drifted,
-        " · ",
-        live,
-        " · → ",
-        Span(result.session_id, "bold"),
+        Span(f"{_reused(result.reused)} ($0)", "green"), *drifted, " · ", live, " · → ", Span(result.session_id, "bold")
     )
     new = result.session_id
     terminal.line(Span(f"→ rewind diff {base or result.lineage.session} {new} · rewind inspect {new}", "dim"))
@@ -102,9 +95,7 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
 def _reused(steps: Sequence[Step]) -> str:
     if not steps:
         return "nothing from the recording"
-    return (
-        f"{'step' if len(steps) == 1 else 'steps'} {spans(step.index for step in steps)} from the recording"
-    )
+    return f"{'step' if len(steps) == 1 else 'steps'} {spans(step.index for step in steps)} from the recording"
 
 
 def print_samples(terminal: Terminal, samples: "ForkSamples") -> None:
@@ -115,9 +106,7 @@ def print_samples(terminal: Terminal, samples: "ForkSamples") -> None:
     if unstarted is not None:
         left = asked_for - len(results)
         terminal.line(Span(f"{plural(left, 'sample')} not started: {unstarted}", "yellow"))
-    answered = [
-        result for result in results if result.answer is not None and result.answer.response is not None
-    ]
+    answered = [result for result in results if result.answer is not None and result.answer.response is not None]
     alike = Counter(map(_said, answered))
     texts = {_said(result): _text(result) for result in reversed(answered)}
     terminal.line(_summary(results, asked_for, len(answered), len(alike)))
@@ -166,9 +155,7 @@ def _text(result: "ForkResult") -> str:
 def _said(result: "ForkResult") -> str:
     """Equal for answers that say the same, whatever their ids."""
     reading = (
-        result.answer.response.reading
-        if result.answer is not None and result.answer.response is not None
-        else None
+        result.answer.response.reading if result.answer is not None and result.answer.response is not None else None
     )
     return (reading.said if reading is not None else None) or _text(result)
 
@@ -185,9 +172,7 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
     for remark in result.remarks:
         terminal.line(Span(remark, "yellow"))
     if result.unasked is not None:
-        terminal.line(
-            Span(f"Step {result.unasked} was never asked: the run ended without coming to it.", "yellow")
-        )
+        terminal.line(Span(f"Step {result.unasked} was never asked: the run ended without coming to it.", "yellow"))
     whole = result.played == result.total or result.stopped is not None
     parts = [Span(f"{result.played}/{result.total} steps replayed", "green" if whole else "yellow")]
     if result.drifted:
@@ -224,6 +209,4 @@ def _print_difference(terminal: Terminal, difference: str) -> None:
 def _stopped_text(where: "Stopped") -> str:
     if where.interrupted:
         return f"interrupted before step {where.step}"
-    return (
-        f"stopped before step {where.step}" if where.before else f"stopped after step {where.step} as asked"
-    )
+    return f"stopped before step {where.step}" if where.before else f"stopped after step {where.step} as asked"

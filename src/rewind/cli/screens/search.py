@@ -25,9 +25,7 @@ def print_hits(terminal: Terminal, report: SearchReport, *, now: float) -> None:
     """``7f3a2b9c:4  2 h  assistant  … the words around …``."""
     hits = report.hits
     rows = [(f"{hit.session}:{hit.step}", age(now - hit.ts), hit.kind.replace("_", " ")) for hit in hits]
-    places, ages, kinds = (
-        (max(map(display_width, column)) for column in zip(*rows, strict=True)) if rows else (0, 0, 0)
-    )
+    places, ages, kinds = (max(map(display_width, column)) for column in zip(*rows, strict=True)) if rows else (0, 0, 0)
     room = max(_LEAST, terminal.width - places - ages - kinds - 3 * len(GAP))
     for hit, (place, ago, kind) in zip(hits, rows, strict=True):
         terminal.line(
@@ -74,9 +72,7 @@ def _say_what_is_missing(terminal: Terminal, report: SearchReport) -> None:
         terminal.line(Span(f"{texts} searched in the first {report.longest:,} characters only", "dim"))
 
 
-def snippet_spans(
-    text: str, marks: Marks, width: int, *, from_start: bool = True, to_end: bool = True
-) -> list[Span]:
+def snippet_spans(text: str, marks: Marks, width: int, *, from_start: bool = True, to_end: bool = True) -> list[Span]:
     """The text around its first mark in at most that many columns, the marks in another style.
 
     A third of the room goes to what stands before, more where little stands after. ``from_start`` and ``to_end``

@@ -109,11 +109,7 @@ def _print_bars(
     at, until = parts[values.index(max(values))]
     when = f"{at}" if at == until else f"{at} to {until}"
     terminal.line(
-        Span(f"{title:<5}", "dim"),
-        "  ",
-        Span(bars(values), "cyan"),
-        "  ",
-        Span(f"most: {most}, {when}", "dim"),
+        Span(f"{title:<5}", "dim"), "  ", Span(bars(values), "cyan"), "  ", Span(f"most: {most}, {when}", "dim")
     )
 
 
@@ -122,9 +118,7 @@ def _print_money(terminal: Terminal, report: Report) -> None:
     total, saved = report.total, report.saved
     terminal.line()
     if total.unpriced:
-        terminal.line(
-            Span(f"{plural(total.unpriced, 'call')} unpriced: their price or tokens are unknown", "yellow")
-        )
+        terminal.line(Span(f"{plural(total.unpriced, 'call')} unpriced: their price or tokens are unknown", "yellow"))
     if saved.calls:
         tokens = plural(saved.tokens_in + saved.tokens_out, "token")
         cost = dollars(saved.cost, saved.unpriced)

@@ -19,9 +19,7 @@ _SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin",
 def print_verification(terminal: Terminal, verification: "Verification") -> None:
     """What is damaged, or that nothing is."""
     for damage in verification.damage:
-        terminal.line(
-            Span("✗ damaged", "red"), f"  {damage.session}  {damage.what}  ", Span(damage.where, "dim")
-        )
+        terminal.line(Span("✗ damaged", "red"), f"  {damage.session}  {damage.what}  ", Span(damage.where, "dim"))
     if verification.damage:
         hurt = len({damage.session for damage in verification.damage})
         terminal.line(f"{hurt} of {plural(verification.sessions, 'session')} damaged; the others are intact")
@@ -29,9 +27,7 @@ def print_verification(terminal: Terminal, verification: "Verification") -> None
         terminal.line(Span("✓ ", "green"), f"{plural(verification.sessions, 'session')} intact")
     if (catalog := verification.catalog) is not None:
         state = "rebuilt" if catalog.rebuilt else "up to date"
-        terminal.line(
-            f"catalog {state}: {plural(catalog.sessions, 'session')}, {plural(catalog.steps, 'step')}"
-        )
+        terminal.line(f"catalog {state}: {plural(catalog.sessions, 'session')}, {plural(catalog.steps, 'step')}")
     if verification.catalog_problem is not None:
         terminal.line(Span("✗ catalog: ", "red"), verification.catalog_problem)
 
@@ -41,9 +37,7 @@ def print_clients(terminal: Terminal, setup: "Setup") -> None:
     for client in setup.clients:
         if client.found:
             sign = Span("✓ ", "green") if client.works else Span("✗ ", "red")
-            terminal.line(
-                sign, Span(f"{client.name:<7}", "bold"), f"{client.version:<9} {client.works or 'nothing'}"
-            )
+            terminal.line(sign, Span(f"{client.name:<7}", "bold"), f"{client.version:<9} {client.works or 'nothing'}")
             if client.note:
                 terminal.line(Span(f"{'':<19}{client.note}", "dim"))
 
@@ -58,15 +52,9 @@ def explain_setup(terminal: Terminal, setup: "Setup", project_store: Path | None
     if project_store is not None and settings.home != project_store:
         terminal.line(Span(f"./{PROJECT_FOLDER} is ready, but {origin} takes precedence here.", "yellow"))
     if certificate is not None:
-        terminal.line(
-            "The lasting CA's certificate is ", Span(str(certificate), "bold"), "; its key is next to it."
-        )
-        terminal.line(
-            "  It vouches for recorded hosts only. Whoever trusts it trusts this machine to speak for them:"
-        )
-        terminal.line(
-            f"    one program:  SSL_CERT_FILE={certificate} (curl: --cacert, Node: NODE_EXTRA_CA_CERTS)"
-        )
+        terminal.line("The lasting CA's certificate is ", Span(str(certificate), "bold"), "; its key is next to it.")
+        terminal.line("  It vouches for recorded hosts only. Whoever trusts it trusts this machine to speak for them:")
+        terminal.line(f"    one program:  SSL_CERT_FILE={certificate} (curl: --cacert, Node: NODE_EXTRA_CA_CERTS)")
         terminal.line("    a browser:    import it under Settings, Certificates, Authorities")
     terminal.line(Span("→ rewind demo · rewind record python agent.py", "dim"))
 

@@ -14,14 +14,7 @@ from typing import TextIO
 from rewind.errors import EnvironmentProblem
 from rewind.safe import safe
 
-STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "cyan": "36",
-}
+STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 PIPE_WIDTH = 200
 """How wide a line may be where there is no screen and no ``COLUMNS``."""
@@ -82,8 +75,7 @@ class Terminal:
     def text(self, *parts: str | Span) -> str:
         """The parts as they may be shown."""
         return "".join(
-            self.paint(safe(part.text), part.style) if isinstance(part, Span) else safe(part)
-            for part in parts
+            self.paint(safe(part.text), part.style) if isinstance(part, Span) else safe(part) for part in parts
         )
 
     def paint(self, shown: str, style: str) -> str:

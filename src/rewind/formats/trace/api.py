@@ -114,9 +114,7 @@ class TraceApi(ABC):
         elif system not in (None, "", []):
             first = ({"role": "system", "content": system},)
         after = {**only(("tools", settings.tools)), **settings.parameters}
-        return RequestForm(
-            target=self.target, before=before, turns_at=self.turns_at, first=first, after=after
-        )
+        return RequestForm(target=self.target, before=before, turns_at=self.turns_at, first=first, after=after)
 
     def with_usage(self, document: dict[str, Any], usage: dict[str, Any], counts: Counts) -> dict[str, Any]:
         """The answer with tokens that are told beside it: in this API's words, or else only what they come to."""

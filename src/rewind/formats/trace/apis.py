@@ -21,9 +21,7 @@ from rewind.formats.trace.api import (
     without_nulls,
 )
 
-_CHAT_FIELDS = frozenset(
-    {"tool_calls", "function_call", "refusal", "audio", "annotations", "reasoning_content"}
-)
+_CHAT_FIELDS = frozenset({"tool_calls", "function_call", "refusal", "audio", "annotations", "reasoning_content"})
 """Fields that only messages of Chat Completions have."""
 _ITEM_ENDINGS = ("reasoning", "_call", "_call_output", "mcp_list_tools", "mcp_approval_request")
 """How the types of items of the Responses API end."""
@@ -66,9 +64,7 @@ class _Chat(TraceApi):
         message: Turn = {"role": "assistant", "content": text or None}
         for use in uses:
             function = {"name": use.name, "arguments": _arguments(use)}
-            message.setdefault("tool_calls", []).append(
-                {"id": use.id, "type": "function", "function": function}
-            )
+            message.setdefault("tool_calls", []).append({"id": use.id, "type": "function", "function": function})
         return SpokenAnswer(turns=(message,), document=self._whole(message))
 
     def uses(self, turn: Turn) -> list[AskedTool]:
@@ -140,9 +136,7 @@ class _Responses(TraceApi):
         kind = text_at(value, "type")
         if kind == "message":
             blocks = objects(value.get("content"))
-            return bool(blocks) and all(
-                text_at(block, "type") in ("output_text", "refusal") for block in blocks
-            )
+            return bool(blocks) and all(text_at(block, "type") in ("output_text", "refusal") for block in blocks)
         return kind.endswith(_ITEM_ENDINGS)
 
     def _of(self, items: list[dict[str, Any]], document: dict[str, Any] | None = None) -> SpokenAnswer:
@@ -181,19 +175,13 @@ class _Anthropic(TraceApi):
     def said(self, value: Any) -> SpokenAnswer | None:
         whole = value if isinstance(value, dict) else {"content": value}
         blocks = objects(whole.get("content"))
-        if (
-            not blocks
-            or not all(map(self._is_block, blocks))
-            or whole.get("role", "assistant") != "assistant"
-        ):
+        if not blocks or not all(map(self._is_block, blocks)) or whole.get("role", "assistant") != "assistant":
             return None
         return self._of({**whole, "type": "message", "role": "assistant"}, blocks)
 
     def spoken(self, text: str, uses: tuple[AskedTool, ...]) -> SpokenAnswer:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        blocks += [
-            {"type": "tool_use", "id": use.id, "name": use.name, "input": use.arguments or {}} for use in uses
-        ]
+        blocks += [{"type": "tool_use", "id": use.id, "name": use.name, "input": use.arguments or {}} for use in uses]
         return self._of({"type": "message", "role": "assistant", "content": blocks}, blocks)
 
     def uses(self, turn: Turn) -> list[AskedTool]:
@@ -205,9 +193,7 @@ class _Anthropic(TraceApi):
 
     def brought(self, result: ToolOutput) -> Turn:
         output = result.output
-        as_is = (
-            isinstance(output, list) and output and all(text_at(block, "type") for block in objects(output))
-        )
+        as_is = isinstance(output, list) and output and all(text_at(block, "type") for block in objects(output))
         block = {
             "type": "tool_result",
             "tool_use_id": result.id,
@@ -249,8 +235,7 @@ class _Gemini(TraceApi):
                 for name, inner in without_nulls(value).items()
             }
             document["candidates"] = [
-                {**_renamed(candidate), "content": _content(candidate.get("content"))}
-                for candidate in candidates
+                {**_renamed(candidate), "content": _content(candidate.get("content"))} for candidate in candidates
             ]
             content = document["candidates"][0]["content"]
             return SpokenAnswer(turns=(content,) if content["parts"] else (), document=document)
@@ -265,16 +250,11 @@ class _Gemini(TraceApi):
             named = only(("id", use.id))
             parts.append({"functionCall": {**named, "name": use.name, "args": use.arguments or {}}})
         content = {"role": "model", "parts": parts}
-        return SpokenAnswer(
-            turns=(content,) if parts else (), document={"candidates": [{"content": content}]}
-        )
+        return SpokenAnswer(turns=(content,) if parts else (), document={"candidates": [{"content": content}]})
 
     def user(self, content: Any) -> Turn:
         parts = content if isinstance(content, list) else [content]
-        return {
-            "role": "user",
-            "parts": [{"text": part} if isinstance(part, str) else part for part in parts],
-        }
+        return {"role": "user", "parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
 
     def uses(self, turn: Turn) -> list[AskedTool]:
         parts = objects(turn.get("parts"))

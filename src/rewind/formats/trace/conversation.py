@@ -220,9 +220,7 @@ class TraceConversation:
     def _words(self, turns: list[Turn]) -> Iterable[str]:
         for turn in turns:
             parts = turn.get("parts")
-            words = text_at(turn, "content") or (
-                text_at(parts[0], "text") if isinstance(parts, list) and parts else ""
-            )
+            words = text_at(turn, "content") or (text_at(parts[0], "text") if isinstance(parts, list) and parts else "")
             if words and turn == self.api.user(words):
                 yield words
 

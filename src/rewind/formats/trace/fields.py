@@ -25,15 +25,7 @@ _WORDS = ("content", "text", "message", "prompt", "input", "question", "query", 
 """Where a line of the user's has its words."""
 _PARAMETERS = frozenset(
     {
-        *(
-            "temperature",
-            "top_p",
-            "top_k",
-            "max_tokens",
-            "max_output_tokens",
-            "max_completion_tokens",
-            "seed",
-        ),
+        *("temperature", "top_p", "top_k", "max_tokens", "max_output_tokens", "max_completion_tokens", "seed"),
         *("stop", "stop_sequences", "tool_choice", "parallel_tool_calls", "response_format", "text_format"),
         *("reasoning", "reasoning_effort", "thinking", "verbosity", "frequency_penalty", "presence_penalty"),
         *("logit_bias", "config", "generation_config", "generationConfig", "previous_response_id", "store"),

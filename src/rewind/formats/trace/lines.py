@@ -186,9 +186,7 @@ def _first_of(named: list[str]) -> list[str]:
 def _refuse_journal(first: TraceLine, name: str) -> None:
     if first.kind == "session" and "~" in first.fields and "format" in first.fields:
         raise BadCassette(
-            "It is the journal of a recorded session, not a trace.",
-            path=name,
-            hint=f"rewind inspect {first.run[:8]}",
+            "It is the journal of a recorded session, not a trace.", path=name, hint=f"rewind inspect {first.run[:8]}"
         )
 
 
@@ -256,9 +254,7 @@ class _Outputs:
                 continue
             data = self._output(ref) if isinstance(ref, str) and self._left > 0 else None
             if data is None:
-                self.missing.append(
-                    f"line {line.number}: the whole of {name!r} is not there, only its beginning"
-                )
+                self.missing.append(f"line {line.number}: the whole of {name!r} is not there, only its beginning")
                 continue
             self._left -= len(data)
             fields[name] = data.decode("utf-8", "replace")

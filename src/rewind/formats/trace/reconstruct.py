@@ -23,14 +23,7 @@ from rewind.formats.trace.api import (
     text_of,
 )
 from rewind.formats.trace.apis import APIS, likely_api, recognised, words_of
-from rewind.formats.trace.conversation import (
-    ModelCall,
-    OpenCalls,
-    OtherLine,
-    TraceConversation,
-    TracedTool,
-    TraceEvent,
-)
+from rewind.formats.trace.conversation import ModelCall, OpenCalls, OtherLine, TraceConversation, TracedTool, TraceEvent
 from rewind.formats.trace.lines import LIMITS, TraceLimits, TraceLine
 
 _DEFAULT_API = "openai"
@@ -272,15 +265,11 @@ class Reconstruction:
         if len(settings) > most:
             for name in list(settings)[most:]:
                 del settings[name]
-            self._leave_out(
-                f"more than {most} settings are told before the first call; the last are left out"
-            )
+            self._leave_out(f"more than {most} settings are told before the first call; the last are left out")
         if isinstance(given, list):
             self._openings[speaker] = list(given)
         else:
-            self._openings.setdefault(speaker, []).extend(
-                fields.user_words_in(line) or ([given] if given else [])
-            )
+            self._openings.setdefault(speaker, []).extend(fields.user_words_in(line) or ([given] if given else []))
 
 
 def _as_turns(given: list[Any], api: TraceApi) -> list[Turn]:

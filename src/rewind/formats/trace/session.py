@@ -30,15 +30,7 @@ from rewind.match.call import understand
 from rewind.model.http import Chunk, HttpRequest, HttpResponse, RequestHead
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.message import Answered, Asked, Message, Part, Role
-from rewind.model.session import (
-    TRACE_SOURCE,
-    Portable,
-    Recording,
-    Session,
-    SessionEnd,
-    SessionStart,
-    Status,
-)
+from rewind.model.session import TRACE_SOURCE, Portable, Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import Ending, Step, StepRequest, StepResponse
 from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
@@ -93,9 +85,7 @@ def kept_as(portable: Portable, session_id: SessionId, digest: str, name: str | 
     elif recording.damage:
         # A run whose end is not in the trace has no line for remarks.
         tags[_DAMAGE_TAG] = start_of("; ".join(recording.damage), _DAMAGE_SHOWN)
-    session = replace(
-        session, start=replace(start, id=session_id, name=name or start.name, tags=tags), end=end
-    )
+    session = replace(session, start=replace(start, id=session_id, name=name or start.name, tags=tags), end=end)
     return replace(portable, recording=replace(recording, session=session, damage=()))
 
 
@@ -124,10 +114,7 @@ def _session(file: str, lines: TraceRun) -> Session:
             cwd="",
             started=min(moments, default=0.0),
             rewind_version=__version__,
-            tags={
-                "source": TRACE_SOURCE,
-                **({"run": lines.run} if lines.run not in ("", session_id) else {}),
-            },
+            tags={"source": TRACE_SOURCE, **({"run": lines.run} if lines.run not in ("", session_id) else {})},
             imported=True,
         ),
         end=end,
@@ -210,9 +197,7 @@ class CallReader:
         progress, size = self._conversations.get(id(call.turns.all)), exchange.request.size
         if progress is None:
             progress = self._conversations[id(call.turns.all)] = _Progress(call.turns.all)
-        elif progress.thread is not None and (
-            self._reread_bytes + size > self._limits.reread_bytes or exchange.note
-        ):
+        elif progress.thread is not None and (self._reread_bytes + size > self._limits.reread_bytes or exchange.note):
             return self._new_turns_only(progress, call, exchange)
         else:
             self._reread_bytes += size
@@ -278,9 +263,7 @@ class CallReader:
         progress.growing.hear(messages)
         progress.messages = (*progress.messages, *messages)[-2:]
 
-    def _settings(
-        self, progress: _Progress, form: RequestForm, head: RequestHead, provider: Api
-    ) -> _Settings | None:
+    def _settings(self, progress: _Progress, form: RequestForm, head: RequestHead, provider: Api) -> _Settings | None:
         """The settings of a request; ``None`` where they bring turns of their own, or are too many to be read."""
         settings = progress.settings
         if settings is None or settings.form is not form:
@@ -309,9 +292,7 @@ def _key(exchange: TraceExchange, model: str | None, sketch: Sketch | None) -> M
 # ── the steps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _steps(
-    lines: TraceRun, events: list[TraceEvent], bodies: TraceBodies, limits: TraceLimits
-) -> Iterator[Step]:
+def _steps(lines: TraceRun, events: list[TraceEvent], bodies: TraceBodies, limits: TraceLimits) -> Iterator[Step]:
     before = {line.number: earlier.ts for earlier, line in pairwise(lines.lines)}
     calls = CallReader(bodies, limits)
     for index, event in enumerate(events, 1):

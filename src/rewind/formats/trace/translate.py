@@ -19,9 +19,7 @@ def translated(conversation: TraceConversation, api: str) -> tuple[Any, list[dic
     """System prompt and messages for that API, and what only the first API can read. Raises UsageError."""
     if api not in SHAPES:
         raise UsageError(f"Messages cannot be written for {api!r}.", hint=f"one of: {', '.join(SHAPES)}")
-    form = conversation.api.form(
-        RequestSettings(model=conversation.model, system=conversation.system, tools=[])
-    )
+    form = conversation.api.form(RequestSettings(model=conversation.model, system=conversation.system, tools=[]))
     head = RequestHead(method="POST", scheme=TRACE_SCHEME, host="", port=0, target=form.target, headers=())
     request = HttpRequest(head=head, body=TraceBodies().request(form, conversation.give()).data())
     asked = identify(head).reader.asked(request)

@@ -90,12 +90,7 @@ def _handing_out(real: Callable[..., Any]) -> Callable[..., Any]:
     return hand_out
 
 
-def _work_for(
-    caller: Bound,
-    fn: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
+def _work_for(caller: Bound, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     token = BOUND.set(caller)
     try:
         return fn(*args, **kwargs)

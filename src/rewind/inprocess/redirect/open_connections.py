@@ -122,12 +122,7 @@ def _tls_leads_past(connection: Tls, rules: ConnectionRules, is_ours: IsOurs) ->
 def _leads_past(sock: Any, rules: ConnectionRules, gateway_port: int) -> bool:
     try:
         host, port = sock.getpeername()[:2]
-    except (
-        OSError,
-        AttributeError,
-        ValueError,
-        TypeError,
-    ):  # it has ended, or is no connection of the internet
+    except (OSError, AttributeError, ValueError, TypeError):  # it has ended, or is no connection of the internet
         return False
     return bool(port != gateway_port and rules.way(host, port) is Way.GATEWAY)
 
@@ -229,9 +224,7 @@ def _idle_streams(pool: Any) -> Iterator[Any]:
 
 def _shut_stream(stream: Any, wanted: Wanted, shut: Shut) -> None:
     sock = stream.get_extra_info("socket")
-    _shut_if(
-        sock, sock if isinstance(sock, ssl.SSLSocket) else stream.get_extra_info("ssl_object"), wanted, shut
-    )
+    _shut_if(sock, sock if isinstance(sock, ssl.SSLSocket) else stream.get_extra_info("ssl_object"), wanted, shut)
 
 
 def _loop_of(stream: Any) -> Any:

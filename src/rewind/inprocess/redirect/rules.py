@@ -159,9 +159,7 @@ class Names:
             number = self._count % self._MOST + 1
             self._count += 1
             known = f"{self._PREFIX}{number >> 8}.{number & 255}"
-            self._addresses.pop(
-                self._hosts.get(known, ""), None
-            )  # after so many names, the oldest makes room
+            self._addresses.pop(self._hosts.get(known, ""), None)  # after so many names, the oldest makes room
             self._addresses[name] = known
             self._hosts[known] = name
         return known

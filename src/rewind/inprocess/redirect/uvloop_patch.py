@@ -18,15 +18,7 @@ from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Way, port_number
 from rewind.inprocess.redirect.writes import attend, joined
 
-_OF_A_NEW_SOCKET = (
-    "family",
-    "proto",
-    "flags",
-    "local_addr",
-    "happy_eyeballs_delay",
-    "interleave",
-    "all_errors",
-)
+_OF_A_NEW_SOCKET = ("family", "proto", "flags", "local_addr", "happy_eyeballs_delay", "interleave", "all_errors")
 
 
 class Watched:

@@ -176,10 +176,7 @@ def _watched_messages(real: Callable[..., Any]) -> Callable[..., Any]:
             if len(args) > 3 and args[3] is not None:
                 aim(self, args[3])
             else:
-                args = (
-                    list(args[0]),
-                    *args[1:],
-                )  # they may come from an iterator, which can be read only once
+                args = (list(args[0]), *args[1:])  # they may come from an iterator, which can be read only once
                 attend(self, joined(args[0]))
         return real(self, *args)
 

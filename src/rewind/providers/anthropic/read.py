@@ -20,21 +20,10 @@ from rewind.model.message import (
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import counted_tokens, read_answer, request_json
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    inline,
-    items_at,
-    referred,
-    text_at,
-    words_at,
-    writable,
-)
+from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
 
 TOOL_IDS = (
-    Volatile(
-        "messages[*].content[*].id", "Names a tool call; drawn at random by model or framework.", linked=True
-    ),
+    Volatile("messages[*].content[*].id", "Names a tool call; drawn at random by model or framework.", linked=True),
     Volatile("messages[*].content[*].tool_use_id", "Refers to a tool call.", linked=True),
     Volatile("messages[*].content[*].caller.tool_id", "Refers to the server tool that called.", linked=True),
 )
@@ -69,9 +58,7 @@ class AnthropicReader:
 
     def claims(self, head: RequestHead) -> bool:
         path = head.path.rstrip("/")
-        vertex = "/publishers/anthropic/models/" in path and path.endswith(
-            (":rawPredict", ":streamRawPredict")
-        )
+        vertex = "/publishers/anthropic/models/" in path and path.endswith((":rawPredict", ":streamRawPredict"))
         return head.method == "POST" and (path.endswith("/v1/messages") or vertex)
 
     def asked(self, request: HttpRequest) -> Asked:
@@ -105,9 +92,7 @@ def asked_in(document: Any, *, model: str = "", note: str | None = None) -> Aske
     return Asked(
         model=words_at(document, "model") or model or None,
         system=_parts(at(document, "system")),
-        messages=tuple(
-            Message(_role(turn), _parts(at(turn, "content"))) for turn in items_at(document, "messages")
-        ),
+        messages=tuple(Message(_role(turn), _parts(at(turn, "content"))) for turn in items_at(document, "messages")),
         tools=tuple(_tool(tool) for tool in items_at(document, "tools")),
         parameters=parameters_of(document, _READ_FIELDS),
         streamed=at(document, "stream") is True,

@@ -67,12 +67,7 @@ def _block(part: Part, losses: LossLog) -> Document | None:
 
 
 def tool_use(use: ToolUse, losses: LossLog) -> Document:
-    return {
-        "type": "tool_use",
-        "id": use.id,
-        "name": use.name,
-        "input": arguments_object(use.arguments, losses),
-    }
+    return {"type": "tool_use", "id": use.id, "name": use.name, "input": arguments_object(use.arguments, losses)}
 
 
 def _media(media: Media, losses: LossLog) -> Document | None:
@@ -115,11 +110,7 @@ def _own_answer(documents: Iterable[Any]) -> list[Document]:
 
 
 def _add(block: Document, delta: Any) -> None:
-    for kind, field in (
-        ("text_delta", "text"),
-        ("thinking_delta", "thinking"),
-        ("signature_delta", "signature"),
-    ):
+    for kind, field in (("text_delta", "text"), ("thinking_delta", "thinking"), ("signature_delta", "signature")):
         if text_at(delta, "type") == kind:
             block[field] = text_at(block, field) + text_at(delta, field)
     if text_at(delta, "type") == "citations_delta":

@@ -71,9 +71,7 @@ def asked_in(document: Any) -> Asked:
         system=_parts(items_at(document, "system")),
         messages=tuple(_message(turn) for turn in items_at(document, "messages")),
         tools=tuple(
-            defined
-            for tool in items_at(document, "toolConfig", "tools")
-            if (defined := _tool(tool)) is not None
+            defined for tool in items_at(document, "toolConfig", "tools") if (defined := _tool(tool)) is not None
         ),
         parameters={
             **parameters_of(settings, ()),
@@ -134,16 +132,12 @@ def _json(value: Any) -> Part:
 def _thinking(value: Any) -> Part | None:
     text = words_at(value, "reasoningText", "text")
     # A signature without words stands for words that are kept back.
-    kept_back = not text and bool(
-        at(value, "redactedContent") or text_at(value, "reasoningText", "signature")
-    )
+    kept_back = not text and bool(at(value, "redactedContent") or text_at(value, "reasoningText", "signature"))
     return Thinking(text, kept_back) if text or kept_back else None
 
 
 def _tool_use(value: Any) -> Part:
-    return ToolUse(
-        words_at(value, "toolUseId"), words_at(value, "name"), at(value, "input"), _runs_itself(value)
-    )
+    return ToolUse(words_at(value, "toolUseId"), words_at(value, "name"), at(value, "input"), _runs_itself(value))
 
 
 def _runs_itself(tool_use: Any) -> bool:
@@ -180,9 +174,7 @@ def _media(kind: str) -> Callable[[Any], Part]:
             return inline(data, media_type, kind)
         if place := text_at(source, "s3Location", "uri"):
             return referred(place, media_type, kind)
-        words = text_at(source, "text") or "\n".join(
-            text_at(piece, "text") for piece in items_at(source, "content")
-        )
+        words = text_at(source, "text") or "\n".join(text_at(piece, "text") for piece in items_at(source, "content"))
         return _text(words) or Media(kind, writable(media_type))
 
     return read
@@ -261,9 +253,7 @@ def _take_delta(draft: AnswerDraft, opened: dict[BlockPlace, Any], place: BlockP
     draft.say(place, text_at(delta, "text"))
     if isinstance(thought := at(delta, "reasoningContent"), dict):
         sealed = at(thought, "redactedContent") is not None
-        draft.think(
-            place, text_at(thought, "text"), sealed=sealed, signed=bool(text_at(thought, "signature"))
-        )
+        draft.think(place, text_at(thought, "text"), sealed=sealed, signed=bool(text_at(thought, "signature")))
     if piece := text_at(delta, "toolUse", "input"):
         draft.tool(place).pieces.append(piece)
     if place in opened:

@@ -329,9 +329,7 @@ def _filled(usage: Usage, response: HttpResponse, documents: tuple[Any, ...]) ->
     tier, latency = header("x-amzn-bedrock-service-tier"), header("x-amzn-bedrock-performanceconfig-latency")
     beside = _METRICS.read(told, (latency if tier in (None, "default") else tier) or "")
     if usage.input is None:
-        usage = replace(
-            usage, input=beside.input, cache_read=beside.cache_read, cache_write=beside.cache_write
-        )
+        usage = replace(usage, input=beside.input, cache_read=beside.cache_read, cache_write=beside.cache_write)
     output = beside.output if usage.output is None else usage.output
     return replace(usage, output=output, tier=usage.tier or beside.tier)
 

@@ -55,9 +55,7 @@ def _event_documents(document: Document) -> Iterator[Document]:
         if isinstance(use := at(block, "toolUse"), dict):
             start = {"toolUseId": use.get("toolUseId"), "name": use.get("name")}
             yield {"contentBlockStart": {"start": {"toolUse": start}, **place}}
-            deltas: list[Any] = [
-                {"toolUse": {"input": one}} for one in pieces(json_text(use.get("input") or {}))
-            ]
+            deltas: list[Any] = [{"toolUse": {"input": one}} for one in pieces(json_text(use.get("input") or {}))]
         else:
             deltas = [{"text": one} for one in pieces(text_at(block, "text"))]
         yield from ({"contentBlockDelta": {"delta": delta, **place}} for delta in deltas)
@@ -86,9 +84,7 @@ def _invoked(
         return wrapped_frames(in_pieces(answer) if known_by in answer else [answer])
 
     return Speaker(
-        form=f"bedrock invoke{name and f' {name}'}{' frames' * streamed}",
-        document=document,
-        response=response,
+        form=f"bedrock invoke{name and f' {name}'}{' frames' * streamed}", document=document, response=response
     )
 
 
@@ -164,8 +160,7 @@ def _unknown_maker(model: str, *, streamed: bool) -> Speaker:
 
     def document(_content: AnswerContent) -> Document:
         raise CannotEdit(
-            f"Rewind does not know the shape of an answer of {model}.",
-            hint='give the answer whole: response={"…": …}',
+            f"Rewind does not know the shape of an answer of {model}.", hint='give the answer whole: response={"…": …}'
         )
 
     return _invoked("", document, streamed)

@@ -71,9 +71,7 @@ def _event(kind: str, index: int, **message: Any) -> Document:
 
 def older_document(content: AnswerContent) -> Document:
     """An answer in the older form. Command R on Bedrock has it too."""
-    calls = [
-        {"name": use.name, "parameters": arguments_object(use.arguments, LossLog())} for use in content.tools
-    ]
+    calls = [{"name": use.name, "parameters": arguments_object(use.arguments, LossLog())} for use in content.tools]
     return {
         "response_id": content.named(""),
         "generation_id": content.named("g"),
@@ -91,12 +89,7 @@ def older_documents(document: Document) -> Iterator[Document]:
     for one in pieces(text):
         yield {"event_type": "text-generation", "text": one, "is_finished": False}
     if calls := items_at(document, "tool_calls"):
-        yield {
-            "event_type": "tool-calls-generation",
-            "text": text,
-            "tool_calls": calls,
-            "is_finished": False,
-        }
+        yield {"event_type": "tool-calls-generation", "text": text, "tool_calls": calls, "is_finished": False}
     yield {
         "event_type": "stream-end",
         "finish_reason": text_at(document, "finish_reason") or "COMPLETE",

@@ -4,30 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
-from rewind.model.message import (
-    Answered,
-    Asked,
-    Message,
-    Other,
-    Part,
-    Role,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-)
+from rewind.model.message import Answered, Asked, Message, Other, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.chat_messages import conversation, parts_of, split_system, take_message, tools_in
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    first_count,
-    items_at,
-    start_of,
-    text_at,
-    words_at,
-)
+from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, start_of, text_at, words_at
 
 _TOLD: dict[str, tuple[UsagePath, ...]] = {
     # `tokens` has those of Cohere's own template, too, which nobody pays for. `cached_tokens` are among these and
@@ -60,9 +42,7 @@ class CohereReader:
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
         older = at(document, "messages") is None
-        system, messages = (
-            _older_conversation(document) if older else conversation(items_at(document, "messages"))
-        )
+        system, messages = _older_conversation(document) if older else conversation(items_at(document, "messages"))
         return Asked(
             model=words_at(document, "model") or None,
             system=system,
@@ -110,8 +90,7 @@ def _older_message(turn: Any) -> Message:
             return Message(Role.SYSTEM, said)
         case "CHATBOT":
             calls = (
-                ToolUse("", words_at(call, "name"), at(call, "parameters"))
-                for call in items_at(turn, "tool_calls")
+                ToolUse("", words_at(call, "name"), at(call, "parameters")) for call in items_at(turn, "tool_calls")
             )
             return Message(Role.ASSISTANT, (*said, *calls))
         case "TOOL":
@@ -128,9 +107,7 @@ def _older_result(result: Any) -> ToolResult:
 
 def _older_tools(document: Any) -> tuple[ToolDefinition, ...]:
     return tuple(
-        ToolDefinition(
-            words_at(tool, "name"), words_at(tool, "description"), at(tool, "parameter_definitions")
-        )
+        ToolDefinition(words_at(tool, "name"), words_at(tool, "description"), at(tool, "parameter_definitions"))
         for tool in items_at(document, "tools")
     )
 

@@ -2,12 +2,7 @@
 
 from rewind.model.step import StepKind
 from rewind.providers.api import Api, Lazy
-from rewind.providers.gemini.read import (
-    VOLATILE,
-    GeminiCountingReader,
-    GeminiEmbeddingsReader,
-    GeminiReader,
-)
+from rewind.providers.gemini.read import VOLATILE, GeminiCountingReader, GeminiEmbeddingsReader, GeminiReader
 
 API = Api(
     name="gemini",
@@ -21,11 +16,7 @@ API = Api(
     shape="gemini",
 )
 EMBEDDINGS = Api(
-    name=API.name,
-    kind=StepKind.LLM_CALL,
-    reader=GeminiEmbeddingsReader(),
-    volatile=VOLATILE,
-    joins_turns=True,
+    name=API.name, kind=StepKind.LLM_CALL, reader=GeminiEmbeddingsReader(), volatile=VOLATILE, joins_turns=True
 )
 COUNTING = Api(
     name=API.name,

@@ -7,28 +7,9 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from rewind.model.message import (
-    Message,
-    Other,
-    Part,
-    Role,
-    Text,
-    Thinking,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-)
+from rewind.model.message import Message, Other, Part, Role, Text, Thinking, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.shared.answer_draft import UsageTable, parameters_of
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    inline,
-    referred,
-    text_at,
-    total,
-    words_at,
-    writable,
-)
+from rewind.providers.shared.json_fields import at, count_at, inline, referred, text_at, total, words_at, writable
 
 _ROLES = {
     "model": Role.ASSISTANT,
@@ -156,9 +137,7 @@ def _result(result: Any) -> ToolResult:
 
 def _hosted_result(result: Any) -> ToolResult:
     parts = _given_back(at(result, "response"))
-    return ToolResult(
-        words_at(result, "id"), parts, words(result, "toolType"), _is_error(result), hosted=True
-    )
+    return ToolResult(words_at(result, "id"), parts, words(result, "toolType"), _is_error(result), hosted=True)
 
 
 def _files_in(part: Any) -> Iterator[Any]:

@@ -120,10 +120,7 @@ def _named(where: Document, name: str) -> str:
 
 
 def _blocks(content: Any) -> list[Any]:
-    return [
-        {"text": block} if isinstance(block, str) else block
-        for block in listed_or_alone(at(content, "parts"))
-    ]
+    return [{"text": block} if isinstance(block, str) else block for block in listed_or_alone(at(content, "parts"))]
 
 
 def _with_result(block: dict[str, Any], given: NewResult) -> dict[str, Any]:

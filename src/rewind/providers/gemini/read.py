@@ -19,14 +19,7 @@ from rewind.providers.gemini.parts import (
     turns_of,
     words,
 )
-from rewind.providers.shared.answer_draft import (
-    AnswerDraft,
-    BlockPlace,
-    JsonPath,
-    PartialJson,
-    inner,
-    parameters_of,
-)
+from rewind.providers.shared.answer_draft import AnswerDraft, BlockPlace, JsonPath, PartialJson, inner, parameters_of
 from rewind.providers.shared.answer_stream import counted_tokens, read_answer, request_json
 from rewind.providers.shared.json_fields import at, count_at, items_at, text_at, total, words_at, writable
 

@@ -24,10 +24,7 @@ def _in_pieces(answer: Document) -> list[Document]:
     about = without(answer, "candidates", "usageMetadata")
     begun = without(first, "finishReason")
     *before, last = [{**begun, "content": {**first["content"], "parts": [part]}} for part in small]
-    return [
-        *({**about, "candidates": [one]} for one in before),
-        {**answer, "candidates": [{**first, **last}]},
-    ]
+    return [*({**about, "candidates": [one]} for one in before), {**answer, "candidates": [{**first, **last}]}]
 
 
 def _part_pieces(part: Any) -> list[Any]:

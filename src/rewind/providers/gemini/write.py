@@ -4,17 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rewind.model.message import (
-    Media,
-    Message,
-    Part,
-    Refusal,
-    Role,
-    Text,
-    ToolResult,
-    ToolUse,
-    text_of,
-)
+from rewind.model.message import Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of
 from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.gemini.parts import field, listed
 from rewind.providers.shared.answer_draft import inner

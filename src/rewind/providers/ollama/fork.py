@@ -112,9 +112,7 @@ def speaker_for(request: HttpRequest, asked: Asked) -> Speaker:
     return Speaker(
         form=f"{'ollama-generate' if generates else 'ollama'} {'lines' if asked.streamed else 'whole'}",
         document=document,
-        response=lambda answer: (
-            lines(in_lines(answer)) if asked.streamed and "done" in answer else whole(answer)
-        ),
+        response=lambda answer: lines(in_lines(answer)) if asked.streamed and "done" in answer else whole(answer),
     )
 
 

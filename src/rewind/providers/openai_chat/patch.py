@@ -10,14 +10,7 @@ from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patche
 from rewind.providers.openai_chat.write import messages_for
 from rewind.providers.shared.chat_messages import message_of
 from rewind.providers.shared.json_fields import at, text_at
-from rewind.providers.shared.patch import (
-    FieldPatcher,
-    ParameterPlaces,
-    TextBlocks,
-    as_object,
-    is_text_of,
-    listed,
-)
+from rewind.providers.shared.patch import FieldPatcher, ParameterPlaces, TextBlocks, as_object, is_text_of, listed
 from rewind.providers.shared.write import with_matched_ids
 
 WriteMessages = Callable[[Sequence[Message], LossLog], list[dict[str, Any]]]
@@ -77,10 +70,7 @@ class ChatPatcher:
     def with_words(self, turn: Any, text: str) -> Any:
         fields = as_object(turn)
         content = fields.get("content")
-        return {
-            **fields,
-            "content": _WORDS.replaced(content, text) if isinstance(content, list) else text,
-        }
+        return {**fields, "content": _WORDS.replaced(content, text) if isinstance(content, list) else text}
 
     def results(self, turn: Any) -> list[Any]:
         return [at(turn, "content")] if text_at(turn, "role") in ("tool", "function") else []

@@ -9,15 +9,7 @@ from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsagePath, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.chat_messages import conversation, input_messages, take_message, tools_in
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    first_count,
-    items_at,
-    start_of,
-    text_at,
-    words_at,
-)
+from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, start_of, text_at, words_at
 
 TOOL_CALL_IDS = (
     Volatile("messages[*].tool_calls[*].id", "Names a tool call; drawn at random.", linked=True),
@@ -81,9 +73,7 @@ _READ_FIELDS = ("model", "messages", "prompt", "tools", "functions", "stream")
 
 def openai_error(message: str) -> dict[str, Any]:
     """An error as OpenAI's SDKs read it."""
-    return {
-        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": "rewind_miss"}
-    }
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "rewind_miss"}}
 
 
 def deployed(head: RequestHead) -> str:

@@ -35,14 +35,7 @@ def completion_document(content: AnswerContent, model: str, *, functions: bool =
 
 
 def _completion(name: str, kind: str, model: str, choice: Document) -> Document:
-    return {
-        "id": name,
-        "object": kind,
-        "created": 0,
-        "model": model,
-        "choices": [choice],
-        "usage": NO_USAGE,
-    }
+    return {"id": name, "object": kind, "created": 0, "model": model, "choices": [choice], "usage": NO_USAGE}
 
 
 def chunk_documents(completion: Document, *, with_usage: bool) -> Iterator[Document]:

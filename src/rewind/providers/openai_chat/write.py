@@ -3,18 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.model.message import (
-    Answered,
-    Media,
-    Message,
-    Part,
-    Refusal,
-    Role,
-    Text,
-    ToolResult,
-    ToolUse,
-    text_of,
-)
+from rewind.model.message import Answered, Media, Message, Part, Refusal, Role, Text, ToolResult, ToolUse, text_of
 from rewind.providers.api import Document, LossLog, Writer
 from rewind.providers.shared.write import arguments_text, result_parts, with_matched_ids
 
@@ -81,10 +70,7 @@ def call(use: ToolUse) -> Document:
 
 
 def _result(result: ToolResult, losses: LossLog) -> Document:
-    texts = [
-        losses.instead_of(part) if isinstance(part, Media) else text_of((part,))
-        for part in result_parts(result)
-    ]
+    texts = [losses.instead_of(part) if isinstance(part, Media) else text_of((part,)) for part in result_parts(result)]
     content = "".join(texts) if len(texts) < 2 else [{"type": "text", "text": text} for text in texts]
     return {"role": "tool", "tool_call_id": result.id, "content": content}
 
@@ -125,9 +111,7 @@ _USUAL = {"image": "image/png", "document": "application/pdf", "file": "applicat
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
-def _conversation(
-    system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-) -> tuple[Any, list[Document]]:
+def _conversation(system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog) -> tuple[Any, list[Document]]:
     first = [_system_message(system, losses)] if system else []
     return None, [*first, *messages_for(messages, losses)]
 

@@ -10,9 +10,7 @@ _VOLATILE = (
     Volatile("previous_response_id", _STATE, linked=True),
     Volatile("conversation", _STATE, linked=True),
     Volatile("conversation.id", _STATE, linked=True),
-    Volatile(
-        "input[*].id", "Names an item of an earlier answer, or one that the framework made.", linked=True
-    ),
+    Volatile("input[*].id", "Names an item of an earlier answer, or one that the framework made.", linked=True),
     Volatile("input[*].call_id", "Ties a tool's result to its call.", linked=True),
     Volatile("input[*].approval_request_id", "Ties an approval to its request.", linked=True),
     *NOISE,

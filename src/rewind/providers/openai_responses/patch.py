@@ -25,12 +25,7 @@ def _made(text: str, old: Any) -> Any:
 
 
 _WORDS = TextBlocks(is_text_of("input_text", "output_text", "text"), _made)
-_TEXTUAL = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "local_shell_call_output",
-    "apply_patch_call_output",
-)
+_TEXTUAL = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
 
 
 class ResponsesPatcher:
@@ -46,9 +41,7 @@ class ResponsesPatcher:
     def with_system(self, document: Document, raw: Any) -> Document:
         rest = self.turns(document)[len(self._leading(document)) :]
         instructions = at(raw, "instructions")
-        told = (
-            {**document, "instructions": instructions} if instructions else without(document, "instructions")
-        )
+        told = {**document, "instructions": instructions} if instructions else without(document, "instructions")
         leading = at(raw, "input") or []
         return self.with_turns(told, [*leading, *rest]) if leading or self._leading(document) else told
 

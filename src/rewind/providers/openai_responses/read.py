@@ -32,16 +32,7 @@ from rewind.providers.shared.answer_draft import (
     parameters_of,
 )
 from rewind.providers.shared.answer_stream import read_answer, request_json
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    inline,
-    items_at,
-    referred,
-    text_at,
-    words_at,
-    writable,
-)
+from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
 
 USAGE = UsageTable(
     # What was cached is counted inside the input, and thinking inside the output.
@@ -70,10 +61,7 @@ class OpenAIResponsesReader:
         leading = tuple(takewhile(lambda turn: turn.role is Role.SYSTEM, turns))
         return Asked(
             model=words_at(document, "model") or None,
-            system=(
-                *content_of(at(document, "instructions")),
-                *(part for turn in leading for part in turn.parts),
-            ),
+            system=(*content_of(at(document, "instructions")), *(part for turn in leading for part in turn.parts)),
             messages=turns[len(leading) :],
             tools=tuple(_tool(tool) for tool in _tools(document, *filter(_brings_tools, given))),
             parameters=parameters_of(document, _READ_FIELDS),
@@ -171,22 +159,14 @@ _ROWS = {
     "response.output_text": DeltaPlace("message", ("content", "content_index", "text"), "output_text"),
     "response.refusal": DeltaPlace("message", ("content", "content_index", "refusal"), "refusal", "refusal"),
     "response.audio": DeltaPlace("message", ("content", "content_index", "data"), "output_audio"),
-    "response.audio.transcript": DeltaPlace(
-        "message", ("content", "content_index", "transcript"), "output_audio"
-    ),
-    "response.reasoning_text": DeltaPlace(
-        "reasoning", ("content", "content_index", "text"), "reasoning_text"
-    ),
-    "response.reasoning_summary_text": DeltaPlace(
-        "reasoning", ("summary", "summary_index", "text"), "summary_text"
-    ),
+    "response.audio.transcript": DeltaPlace("message", ("content", "content_index", "transcript"), "output_audio"),
+    "response.reasoning_text": DeltaPlace("reasoning", ("content", "content_index", "text"), "reasoning_text"),
+    "response.reasoning_summary_text": DeltaPlace("reasoning", ("summary", "summary_index", "text"), "summary_text"),
     "response.function_call_arguments": DeltaPlace("function_call", ("arguments",), told="arguments"),
     "response.mcp_call_arguments": DeltaPlace("mcp_call", ("arguments",), told="arguments"),
     "response.custom_tool_call_input": DeltaPlace("custom_tool_call", ("input",), told="input"),
     "response.code_interpreter_call_code": DeltaPlace("code_interpreter_call", ("code",), told="code"),
-    "response.shell_call_command": DeltaPlace(
-        "shell_call", ("action", "commands", "command_index"), told="command"
-    ),
+    "response.shell_call_command": DeltaPlace("shell_call", ("action", "commands", "command_index"), told="command"),
     "response.shell_call_output_content": DeltaPlace("shell_call_output", ("output", "command_index")),
 }
 
@@ -220,9 +200,7 @@ class ResponseItems:
 
     def _take_piece(self, row: DeltaPlace, place: int | None, stage: str, event: Any) -> None:
         pieces = self._at(place, row.item)
-        path: JsonPath = tuple(
-            (count_at(event, step) or 0) if step.endswith("_index") else step for step in row.path
-        )
+        path: JsonPath = tuple((count_at(event, step) or 0) if step.endswith("_index") else step for step in row.path)
         if row.part:
             pieces.put((*path[:-1], "type"), row.part)
         delta = at(event, "delta")
@@ -239,16 +217,11 @@ class ResponseItems:
     def items(self) -> list[Any]:
         """The items, whole or as far as they came."""
         untouched = PartialJson()
-        return self.whole or [
-            self.pieces.get(place, untouched).into(item) for place, item in self.begun.items()
-        ]
+        return self.whole or [self.pieces.get(place, untouched).into(item) for place, item in self.begun.items()]
 
 
 _FOR_THE_AGENT = frozenset(
-    {
-        *("function_call", "custom_tool_call", "computer_call"),
-        *("local_shell_call", "shell_call", "apply_patch_call"),
-    }
+    {*("function_call", "custom_tool_call", "computer_call"), *("local_shell_call", "shell_call", "apply_patch_call")}
 )
 _ARGUMENTS = ("arguments", "input", "action", "actions", "operation")
 _SCATTERED_ARGUMENTS = {

@@ -65,14 +65,9 @@ def _item_events(item: Any) -> Iterator[Document]:
     name = text_at(item, "id")
     match text_at(item, "type"):
         case "message":
-            yield {
-                "type": "response.output_item.added",
-                "item": {**item, "content": [], "status": "in_progress"},
-            }
+            yield {"type": "response.output_item.added", "item": {**item, "content": [], "status": "in_progress"}}
             for place, part in enumerate(items_at(item, "content")):
-                yield from (
-                    {**event, "item_id": name, "content_index": place} for event in _part_events(part)
-                )
+                yield from ({**event, "item_id": name, "content_index": place} for event in _part_events(part))
         case "function_call":
             yield from _call_events(item, "function_call_arguments", "arguments")
         case "custom_tool_call":

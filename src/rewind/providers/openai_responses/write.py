@@ -104,11 +104,7 @@ def _media(media: Media, losses: LossLog) -> Document | None:
         case "image" if data or linked:
             return {"type": "input_image", "image_url": url, "detail": "auto"}
         case "document" | "file" if data:
-            return {
-                "type": "input_file",
-                "filename": f"{media.kind}.{told.partition('/')[2]}",
-                "file_data": url,
-            }
+            return {"type": "input_file", "filename": f"{media.kind}.{told.partition('/')[2]}", "file_data": url}
         case "document" | "file" if linked:
             return {"type": "input_file", "file_url": url}
         case _:
@@ -137,9 +133,7 @@ def answer_items(documents: Iterable[Any], losses: LossLog) -> list[Document]:
     return items
 
 
-def _conversation(
-    system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog
-) -> tuple[Any, list[Document]]:
+def _conversation(system: tuple[Part, ...], messages: Sequence[Message], losses: LossLog) -> tuple[Any, list[Document]]:
     first = [_system_item(system, losses)] if system else []
     return None, [*first, *items_for(messages, losses)]
 

@@ -105,9 +105,7 @@ class AnswerDraft:
         if isinstance(usage, dict):
             self.told.update({name: value for name, value in usage.items() if value is not None})
 
-    def say(
-        self, place: BlockPlace, piece: str, *, kind: type[Text] | type[Refusal] = Text, choice: int = 0
-    ) -> None:
+    def say(self, place: BlockPlace, piece: str, *, kind: type[Text] | type[Refusal] = Text, choice: int = 0) -> None:
         if piece:
             block = self._at(place, choice)
             if not isinstance(block, WordsDraft) or block.kind is not kind:

@@ -48,9 +48,7 @@ def read_answer(response: HttpResponse) -> Answer:
     except (ValueError, RecursionError):
         documents, whole_lines = _sequence(text)
         damaged = ("json" in media or documents) and not whole_lines
-        return Answer(
-            documents=documents, shown=text, note=trouble or ("damaged or cut JSON" if damaged else None)
-        )
+        return Answer(documents=documents, shown=text, note=trouble or ("damaged or cut JSON" if damaged else None))
     return Answer(documents=tuple(whole) if isinstance(whole, list) else (whole,), shown=text, note=trouble)
 
 

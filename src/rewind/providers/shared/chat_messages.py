@@ -8,28 +8,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rewind.model.message import (
-    Message,
-    Other,
-    Part,
-    Refusal,
-    Role,
-    Text,
-    Thinking,
-    ToolDefinition,
-    ToolResult,
-)
+from rewind.model.message import Message, Other, Part, Refusal, Role, Text, Thinking, ToolDefinition, ToolResult
 from rewind.providers.shared.answer_draft import AnswerDraft, ToolDraft, parameters_of
-from rewind.providers.shared.json_fields import (
-    at,
-    count_at,
-    inline,
-    items_at,
-    referred,
-    text_at,
-    words_at,
-    writable,
-)
+from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 """DeepSeek's and vLLM's name; Groq's, OpenRouter's and newer vLLM's; Ollama's; Cohere's. Some servers send two."""
@@ -115,9 +96,7 @@ def take_message(draft: AnswerDraft, pieces: Sequence[Any], *, choice: int = 0) 
     blocks = [block for piece in pieces for block in blocks_of(at(piece, "content"))]
     for block in blocks:
         if text_at(block, "type") == "thinking":
-            draft.think(
-                "thinking", thought_in(block), signed=bool(text_at(block, "signature")), choice=choice
-            )
+            draft.think("thinking", thought_in(block), signed=bool(text_at(block, "signature")), choice=choice)
     for piece in pieces:
         _take_reasoning(draft, piece, choice)
     for block in blocks:
@@ -269,8 +248,7 @@ def _file(block: Any) -> Part:
 def images_of(turn: Any) -> tuple[Part, ...]:
     """Ollama takes pictures beside the text, in base64; OpenRouter gives drawn ones back there, as parts."""
     told = (
-        inline(image, "", "image") if isinstance(image, str) else part_of(image)
-        for image in items_at(turn, "images")
+        inline(image, "", "image") if isinstance(image, str) else part_of(image) for image in items_at(turn, "images")
     )
     return tuple(image for image in told if image is not None)
 

@@ -42,9 +42,7 @@ def streamed(sent: Sequence[bytes], *, media: str, headers: Headers = ()) -> Htt
     )
 
 
-def events(
-    documents: Iterable[Any], *, named: bool = False, end: str = "", newline: bytes = b"\n"
-) -> HttpResponse:
+def events(documents: Iterable[Any], *, named: bool = False, end: str = "", newline: bytes = b"\n") -> HttpResponse:
     """Server-sent events, one document each; with ``named``, under the document's own type."""
     sent = [
         (b"event: " + str(document["type"]).encode() + newline if named else b"")
@@ -86,11 +84,7 @@ def frame(event: str, payload: bytes) -> bytes:
     """One frame with both of its checksums (see :mod:`rewind.wire.eventstream`)."""
     named = ((":event-type", event), (":content-type", JSON), (":message-type", "event"))
     headers = b"".join(
-        bytes([len(name)])
-        + name.encode()
-        + bytes([_TEXT_HEADER])
-        + struct.pack(">H", len(value))
-        + value.encode()
+        bytes([len(name)]) + name.encode() + bytes([_TEXT_HEADER]) + struct.pack(">H", len(value)) + value.encode()
         for name, value in named
     )
     lengths = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))

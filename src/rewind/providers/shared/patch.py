@@ -122,9 +122,7 @@ def json_or_text(written: str) -> Any:
         return written
 
 
-def with_model(
-    head: RequestHead, document: Document, name: str, *, anywhere: bool
-) -> tuple[RequestHead, Document]:
+def with_model(head: RequestHead, document: Document, name: str, *, anywhere: bool) -> tuple[RequestHead, Document]:
     """The request with another model, in its path or body, or both.
 
     Where neither names one, it is put into the body if the API takes it there (``anywhere``).
@@ -136,9 +134,7 @@ def with_model(
     if found is not None:
         bare = name.removeprefix("models/")
         if re.search("[/:]", bare):
-            raise CannotEdit(
-                f"The request names its model in the path of its URL, where {name!r} cannot stand."
-            )
+            raise CannotEdit(f"The request names its model in the path of its URL, where {name!r} cannot stand.")
         path = found.sub(lambda _: quote(bare, safe=""), path, count=1)
         head = replace(head, target=f"{path}{mark}{query}")
     old = document.get("model")

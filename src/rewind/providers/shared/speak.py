@@ -35,9 +35,7 @@ def content_or_document(written: str, asked: bytes, *, by_model: bool) -> Answer
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if not isinstance(tools, list):
             raise UsageError("The tools of a made-up answer must be a list.", hint=_FORMS)
-        return AnswerContent(
-            text=text, tools=tuple(_use(tool, seed, n) for n, tool in enumerate(tools)), seed=seed
-        )
+        return AnswerContent(text=text, tools=tuple(_use(tool, seed, n) for n, tool in enumerate(tools)), seed=seed)
     return value
 
 
@@ -82,9 +80,7 @@ def _use(tool: Any, seed: str, number: int) -> ToolUse:
     if not isinstance(name, str) or not name or not set(tool) <= {"name", "arguments", "id"}:
         raise UsageError("A tool of a made-up answer must have a name, and may have arguments.", hint=_FORMS)
     told = tool.get("id")
-    return ToolUse(
-        told if isinstance(told, str) and told else call_id(seed, number), name, tool.get("arguments", {})
-    )
+    return ToolUse(told if isinstance(told, str) and told else call_id(seed, number), name, tool.get("arguments", {}))
 
 
 # ── calls that no model answers ──────────────────────────────────────────────────────────────────────────────
@@ -101,9 +97,7 @@ def plain_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
             return whole(document)
         return whole_body(str(document[_WORDS]).encode(errors="replace"), media="text/plain; charset=utf-8")
 
-    return Speaker(
-        form="http", is_model=False, document=lambda content: {_WORDS: content.text}, response=response
-    )
+    return Speaker(form="http", is_model=False, document=lambda content: {_WORDS: content.text}, response=response)
 
 
 def vector_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:

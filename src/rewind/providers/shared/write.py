@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewind.model.message import (
-    Media,
-    Message,
-    Other,
-    Part,
-    Refusal,
-    Role,
-    Text,
-    ToolResult,
-    ToolUse,
-)
+from rewind.model.message import Media, Message, Other, Part, Refusal, Role, Text, ToolResult, ToolUse
 from rewind.providers.api import LossLog
 from rewind.providers.shared.json_fields import inline
 
@@ -147,9 +137,7 @@ class _Calls:
         return made
 
 
-def with_matched_ids(
-    messages: Sequence[Message], names: Mapping[str, str] | None = None
-) -> tuple[Message, ...]:
+def with_matched_ids(messages: Sequence[Message], names: Mapping[str, str] | None = None) -> tuple[Message, ...]:
     """The messages with one id for each call and its result, and every result with its tool's name.
 
     ``names`` tells the tools of calls that the messages do not show, by id. What the provider ran itself stays as

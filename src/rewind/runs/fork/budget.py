@@ -46,13 +46,9 @@ class Budget:
         head = request.head
         if not self.knows(head.host, head.target, provider.name, asked.model, embeds=asked.embeds):
             model = asked.model or "the model"
-            raise UsageError(
-                f"the price of {model} is not known, so the limit of ${self.limit:g} cannot be enforced"
-            )
+            raise UsageError(f"the price of {model} is not known, so the limit of ${self.limit:g} cannot be enforced")
 
-    def knows(
-        self, host: str, target: str, provider: str, model: str | None, *, embeds: bool = False
-    ) -> bool:
+    def knows(self, host: str, target: str, provider: str, model: str | None, *, embeds: bool = False) -> bool:
         """Whether a call to that model has a price."""
         usage = _READ_ONLY if embeds else _SOME
         cost = self._pricing.cost(
@@ -77,9 +73,7 @@ class Budget:
             request = step.request
             head = request.head
             ways = (False, True)
-            if not any(
-                self.knows(head.host, head.target, request.provider, model, embeds=way) for way in ways
-            ):
+            if not any(self.knows(head.host, head.target, request.provider, model, embeds=way) for way in ways):
                 return f"{model or 'the model'} at {head.host}"
         return None
 

@@ -86,9 +86,7 @@ class ForkEdits:
         if index in self._made_up:
             self._unissued.add(self._as_before(request), self._made_up[index])
         for at in places:
-            self._inherited[at] = carried_edits(
-                self._as_before(request), self._earlier[at].edits, names=self._names
-            )
+            self._inherited[at] = carried_edits(self._as_before(request), self._earlier[at].edits, names=self._names)
 
     def before(self, request: HttpRequest) -> HttpRequest:
         return self._let_go(self._as_before(request))
@@ -222,9 +220,7 @@ class _Inheritance:
         # What was appended cannot be told from what it was appended to: together they are the new prompt.
         whole = SetSystem(origin) if isinstance(edit, AppendSystem) else edit
         try:
-            value = value_for(
-                whole, StepReference(self.recording.session.id, cut), self.request_at(cut), None
-            )
+            value = value_for(whole, StepReference(self.recording.session.id, cut), self.request_at(cut), None)
         except UsageError:
             return None
         return replace(whole, value=ResolvedValue(origin=origin, value=value))

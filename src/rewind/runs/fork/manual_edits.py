@@ -128,8 +128,7 @@ def _merged_lists(shown: list[Any], saved: list[Any], live: list[Any]) -> list[A
             items_now += live[low:high]
         elif high - low == end - start:
             items_now += [
-                merged(*three)
-                for three in zip(shown[low:high], saved[start:end], live[low:high], strict=True)
+                merged(*three) for three in zip(shown[low:high], saved[start:end], live[low:high], strict=True)
             ]
         else:
             items_now += saved[start:end]

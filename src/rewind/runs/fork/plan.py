@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewind.edit.apply import answer_for, edited, refuse_signed
-from rewind.edit.edits import (
-    Edit,
-    ResolvedValue,
-    SetModel,
-    SetResponse,
-    SetToolResult,
-    StepReference,
-    TextValue,
-)
+from rewind.edit.edits import Edit, ResolvedValue, SetModel, SetResponse, SetToolResult, StepReference, TextValue
 from rewind.edit.references import resolve
 from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
 from rewind.gateway.options import UpstreamOptions
@@ -200,9 +192,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
             probe=options.probe,
         ),
         remarks=tuple(_remarks(request, own)),
-        reused=tuple(
-            other for other in recording.steps if other.index < step.index and other.response is not None
-        ),
+        reused=tuple(other for other in recording.steps if other.index < step.index and other.response is not None),
         live=tuple(other for other in recording.steps if other.index >= step.index + substituted),
     )
 

@@ -27,13 +27,7 @@ from rewind.runs.gateway_thread import serving
 from rewind.runs.harness import SessionRecording, agent_again, base_urls, behind_gateway, host_rules
 from rewind.runs.junction import Junction
 from rewind.runs.recorded_steps import RecordedSteps
-from rewind.runs.rerun import (
-    DUMMY_KEY,
-    ignored_endpoints,
-    remembered_endpoints,
-    rerun_start,
-    trusted_start,
-)
+from rewind.runs.rerun import DUMMY_KEY, ignored_endpoints, remembered_endpoints, rerun_start, trusted_start
 from rewind.runs.tally import MissNote, Tally
 from rewind.store.library import Library
 from rewind.store.replays import note_replay
@@ -89,9 +83,7 @@ def fork(options: ForkOptions) -> ForkResult:
 class _ForkRun:
     """One run, from the first line of its session to the last."""
 
-    def __init__(
-        self, options: ForkOptions, plan: ForkPlan, steps: RecordedSteps, environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, options: ForkOptions, plan: ForkPlan, steps: RecordedSteps, environ: Mapping[str, str]) -> None:
         self._options = options
         self._plan = plan
         self._steps = steps
@@ -129,11 +121,7 @@ class _ForkRun:
             options.announce(sentence)
         start = self._start(agent.command)
         agent = replace(
-            agent,
-            environ=self._environ,
-            stdin=stdin,
-            shown=not options.quiet,
-            own_group=options.stop_after,
+            agent, environ=self._environ, stdin=stdin, shown=not options.quiet, own_group=options.stop_after
         )
 
         def begin() -> SessionRecording:
@@ -163,12 +151,7 @@ class _ForkRun:
         options, environ, redactor = self._options, self._environ, self._redactor
         before = trusted_start(options.session)
         again = rerun_start(
-            before,
-            command,
-            redactor,
-            clock=options.clock,
-            here=options.command is not None,
-            ignore=options.ignore,
+            before, command, redactor, clock=options.clock, here=options.command is not None, ignore=options.ignore
         )
         lineage = self._plan.lineage
         return replace(
@@ -241,9 +224,7 @@ class _ForkRun:
 
     # ── when it is over ──────────────────────────────────────────────────────────────────────────────────────
 
-    def _result(
-        self, recording: SessionRecording, tally: Tally, code: int, stopped: str | None
-    ) -> ForkResult:
+    def _result(self, recording: SessionRecording, tally: Tally, code: int, stopped: str | None) -> ForkResult:
         now, start = self._options.clock.now(), recording.start
         note_replay(
             self._options.home,

@@ -64,10 +64,7 @@ def forecast_fork(options: ForkOptions, samples: int | None = None) -> ForkForec
 
 
 def fork_samples(
-    options: ForkOptions,
-    samples: int | None = None,
-    *,
-    on_result: Callable[[ForkResult], None] = lambda _result: None,
+    options: ForkOptions, samples: int | None = None, *, on_result: Callable[[ForkResult], None] = lambda _result: None
 ) -> ForkSamples:
     """Run the fork, K times where ``samples`` are asked for, as long as the budget reaches.
 

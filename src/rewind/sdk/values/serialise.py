@@ -72,14 +72,9 @@ def serialise(value: Any, known: KnownClasses | None = None) -> SerialisedValue:
     except RecursionError:
         return SerialisedValue(plain=text_of(value), types={"": LOST + "too deep"})
     except Exception as error:  # noqa: BLE001  it is a stranger's
-        return SerialisedValue(
-            plain="", types={"": f"{LOST}value that cannot be read ({type(error).__name__})"}
-        )
+        return SerialisedValue(plain="", types={"": f"{LOST}value that cannot be read ({type(error).__name__})"})
     return SerialisedValue(
-        plain=plain,
-        types=dict(sorted(writer.types.items())),
-        plainer=tuple(writer.plainer),
-        vague=tuple(writer.vague),
+        plain=plain, types=dict(sorted(writer.types.items())), plainer=tuple(writer.plainer), vague=tuple(writer.vague)
     )
 
 
@@ -93,11 +88,7 @@ def promised(value: Any, known: KnownClasses | None) -> type | None:
     base = _plain_base(type(value))
     if base is None or known is None:
         return base
-    return (
-        base
-        if base in known and not objects.more_than(value, ()) and not hasattr(value, "__missing__")
-        else None
-    )
+    return base if base in known and not objects.more_than(value, ()) and not hasattr(value, "__missing__") else None
 
 
 def _plain_base(kind: type) -> type | None:

@@ -96,9 +96,7 @@ def _sort_text(value: Any) -> str:
 # ``2024-10-27T02:30:00+02:00(CEST)`` one by a fixed offset with a name. A zone is looked up by its key alone, in this
 # machine's own tables.
 
-_MOMENT = re.compile(
-    r"(?P<iso>[^\[( ]+)(?:\[(?P<key>[^\]]+)\]|\((?P<name>.*)\))?(?P<fold> fold=1)?", re.DOTALL
-)
+_MOMENT = re.compile(r"(?P<iso>[^\[( ]+)(?:\[(?P<key>[^\]]+)\]|\((?P<name>.*)\))?(?P<fold> fold=1)?", re.DOTALL)
 
 
 def moment_text(value: Any) -> str:
@@ -150,9 +148,7 @@ _BUILT_IN: dict[type, StandardType] = {
     bytes: StandardType("bytes", _base64, lambda text: b64decode(text, validate=True)),
     bytearray: StandardType("bytearray", _base64, lambda text: bytearray(b64decode(text, validate=True))),
     complex: StandardType("complex", lambda value: [value.real, value.imag], lambda parts: complex(*parts)),
-    range: StandardType(
-        "range", lambda value: [value.start, value.stop, value.step], lambda parts: range(*parts)
-    ),
+    range: StandardType("range", lambda value: [value.start, value.stop, value.step], lambda parts: range(*parts)),
     float: StandardType("float", repr, float),
     int: StandardType("int", hex, lambda text: int(text, 16)),
 }

@@ -68,11 +68,7 @@ def some_count(fields: Fields, name: str, *, least: int = 0) -> int | None:
 
 def counts(fields: Fields, name: str) -> list[int]:
     value = fields.get(name, [])
-    return (
-        value
-        if type(value) is list and _are_counts(value)
-        else bad(f"{name!r} is not a list of whole numbers.")
-    )
+    return value if type(value) is list and _are_counts(value) else bad(f"{name!r} is not a list of whole numbers.")
 
 
 def named_counts(fields: Fields, name: str) -> dict[str, int]:
@@ -102,9 +98,7 @@ def session_id(fields: Fields, name: str) -> str:
 
 def digest(fields: Fields, name: str) -> str:
     value = fields.get(name)
-    return (
-        value if type(value) is str and _DIGEST.fullmatch(value) else bad(f"{name!r} is not a SHA-256 hash.")
-    )
+    return value if type(value) is str and _DIGEST.fullmatch(value) else bad(f"{name!r} is not a SHA-256 hash.")
 
 
 def head_text(fields: Fields, name: str) -> str:

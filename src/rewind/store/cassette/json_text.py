@@ -61,11 +61,7 @@ PLAIN = JsonTextStyle()
 
 def style_fields(style: JsonTextStyle) -> dict[str, Any]:
     """Its fields, without those that are plain."""
-    return {
-        name: value
-        for name in JsonTextStyle.__slots__
-        if (value := getattr(style, name)) != getattr(PLAIN, name)
-    }
+    return {name: value for name in JsonTextStyle.__slots__ if (value := getattr(style, name)) != getattr(PLAIN, name)}
 
 
 def style_in(fields: Any) -> JsonTextStyle:
@@ -104,11 +100,7 @@ def written(value: Any, style: JsonTextStyle) -> str:
 @lru_cache(maxsize=32)
 def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> json.JSONEncoder:
     return json.JSONEncoder(
-        separators=(comma, colon),
-        indent=indent,
-        ensure_ascii=ascii_only,
-        allow_nan=False,
-        check_circular=False,
+        separators=(comma, colon), indent=indent, ensure_ascii=ascii_only, allow_nan=False, check_circular=False
     )
 
 
@@ -136,9 +128,9 @@ def size_written(root: Any, style: JsonTextStyle, limit: int) -> int:
 
 
 def _quoted(text: str, ascii_only: bool) -> bytes:
-    return (json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring)(
-        text
-    ).encode("utf-8", "surrogatepass")
+    return (json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring)(text).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def value_of(text: str) -> Any:

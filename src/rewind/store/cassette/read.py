@@ -32,9 +32,7 @@ def read_cassette_file(path: Path) -> Portable:
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_TEXT:
-                raise BadCassette(
-                    f"It has {size:,} bytes, and a cassette has at most {MOST_TEXT:,}.", path=path
-                )
+                raise BadCassette(f"It has {size:,} bytes, and a cassette has at most {MOST_TEXT:,}.", path=path)
             data = read_at(file.fileno(), size, 0)
     except OSError as error:
         raise BadCassette(f"It cannot be opened: {reason(error)}.", path=path) from error
@@ -131,9 +129,7 @@ class _Reader:
             folder = folder_name(start)
         except UsageError as error:
             bad(error.message)
-        session = Session(
-            start=start, end=end, status=status_of(end, running=False), folder=folder, file=file
-        )
+        session = Session(start=start, end=end, status=status_of(end, running=False), folder=folder, file=file)
         surroundings = None if around is None else records.surroundings_in(around)
         recording = Recording(session=session, steps=steps, surroundings=surroundings)
         return Portable(recording=recording, blobs=self._bodies.bodies)
@@ -219,9 +215,7 @@ class _Reader:
         answer = fields_of(small.get("answer"), "The small print of an answer")
         self._references.name(f"answer {index} headers", answer.get("headers"))
         times = fields_of(small.get("times"), "The times of an answer")
-        return Step(
-            request=request, response=records.answer_in(step.fields["answer"], answer, times, *step.answer)
-        )
+        return Step(request=request, response=records.answer_in(step.fields["answer"], answer, times, *step.answer))
 
 
 def _without_body(value: Any) -> Any:

@@ -48,9 +48,7 @@ _SHOWN_OF_ANSWER = (
     "status", "ending", "reason", "tape", "model", "text", "tokens_in", "tokens_out", *USAGE_KINDS, "tier", "usage",
     "error", "note",
 )  # fmt: skip
-_URL = re.compile(
-    r"([a-z][a-z0-9+.-]*)://(\[[^\]/?#]*\]|[^\[\]/?#:]*)(?::(\d{1,5}))?(/.*)", re.DOTALL | re.ASCII
-)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]/?#]*\]|[^\[\]/?#:]*)(?::(\d{1,5}))?(/.*)", re.DOTALL | re.ASCII)
 _ADDRESS = ("scheme", "host", "port", "target")
 _USUAL_PORTS = {"http": 80, "https": 443}
 _SIZE = "@size"
@@ -140,14 +138,10 @@ def request_record(request: StepRequest) -> Fields:
 def request_in(record: Fields, small: Fields, body: BlobId, size: int) -> StepRequest:
     fields = check.fields_of(record.get("request"), "A request")
     if "url" in fields:
-        address = _address_of(check.text(fields, "url")) or check.bad(
-            "The address of a request cannot be read."
-        )
+        address = _address_of(check.text(fields, "url")) or check.bad("The address of a request cannot be read.")
     else:
         port = check.count(fields, "port", most=65535)
-        address = {name: check.head_text(fields, name) for name in _ADDRESS if name != "port"} | {
-            "port": port
-        }
+        address = {name: check.head_text(fields, name) for name in _ADDRESS if name != "port"} | {"port": port}
     asked_key = check.some_text(small, "asked_key")
     return StepRequest(
         index=check.count(record, "step", least=1),
@@ -156,9 +150,7 @@ def request_in(record: Fields, small: Fields, body: BlobId, size: int) -> StepRe
         provider=check.text(record, "provider"),
         match_key=MatchKey(check.text(small, "key")),
         head=RequestHead(
-            method=check.head_text(fields, "method"),
-            headers=headers_in(fields.get("headers", {}), size),
-            **address,
+            method=check.head_text(fields, "method"), headers=headers_in(fields.get("headers", {}), size), **address
         ),
         body=body,
         body_size=size,
@@ -196,10 +188,7 @@ def answer_small_print(index: int, response: StepResponse) -> Fields:
 
 
 def times_of(response: StepResponse) -> Fields:
-    times: Fields = {
-        "ms": response.ms,
-        **({} if response.first_ms is None else {"first_ms": response.first_ms}),
-    }
+    times: Fields = {"ms": response.ms, **({} if response.first_ms is None else {"first_ms": response.first_ms})}
     if response.chunks:
         times["waits"] = [later - at for at, later in pairwise((0, *(chunk.at for chunk in response.chunks)))]
         times["sizes"] = [chunk.size for chunk in response.chunks]
@@ -267,11 +256,7 @@ def _address_of(url: str) -> dict[str, Any] | None:
         return None
     scheme, host, port, target = found.groups()
     number = _USUAL_PORTS.get(scheme) if port is None else int(port)
-    return (
-        None
-        if number is None
-        else dict(zip(_ADDRESS, (scheme, host.strip("[]"), number, target), strict=True))
-    )
+    return None if number is None else dict(zip(_ADDRESS, (scheme, host.strip("[]"), number, target), strict=True))
 
 
 def headers_record(headers: Headers, size: int) -> Fields | list[list[str]]:

@@ -192,9 +192,7 @@ class Layout:
         return count if count >= WIDTH or (count > 1 and size > WIDTH) else 0
 
     def _write_text(self, text: str, newline: str, address: str | None) -> None:
-        parts = (
-            [quoted(piece) for piece in pieces_of(text)] if address is None else list(self._shown_lines(text))
-        )
+        parts = [quoted(piece) for piece in pieces_of(text)] if address is None else list(self._shown_lines(text))
         if len(parts) == 1 and parts[0][0] == '"':
             self._out.append(parts[0])
             return
@@ -388,9 +386,7 @@ class References:
 
     def _target(self, address: Any) -> Any:
         """What stands at that address in an earlier body."""
-        name, _, path = (address if type(address) is str else bad("A reference is not a string.")).partition(
-            " /"
-        )
+        name, _, path = (address if type(address) is str else bad("A reference is not a string.")).partition(" /")
         try:
             value = self._roots[name]
             for token in path.split("/") if _ else ():

@@ -40,9 +40,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _MANIFEST = re.compile(rb'(\{"rewind_cassette": [^\n]*), "sha256": "([0-9a-f]{64})"\}\n')
 _NUMBER = re.compile(rb'\{"rewind_cassette": (\d{1,9})\b')
 _ADDRESS = re.compile(rb'"@same"\s*:\s*"((?:request|answer) \d{1,9})')
-_FIRST = re.compile(
-    rb'\{\n? *"(?:(session|surroundings|end)":|(step|small_print)": ("session"|[1-9]\d{0,8})[,}])'
-)
+_FIRST = re.compile(rb'\{\n? *"(?:(session|surroundings|end)":|(step|small_print)": ("session"|[1-9]\d{0,8})[,}])')
 _FROM_GIT = "If git changed its line ends, add a line to .gitattributes: *.rw -text"
 
 
@@ -153,9 +151,7 @@ def unpacked(data: bytes) -> bytes:
         if claimed in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR):
             bad("It does not say how large it is when unpacked.")
         if claimed > (most := _most_unpacked(len(data))):
-            bad(
-                f"It claims to unpack to {claimed:,} bytes; one of {len(data):,} bytes unpacks to at most {most:,}."
-            )
+            bad(f"It claims to unpack to {claimed:,} bytes; one of {len(data):,} bytes unpacks to at most {most:,}.")
         if frame.window_size > _WINDOW or frame.dict_id:
             bad("It is packed in a way that cassettes are not.")
         unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)

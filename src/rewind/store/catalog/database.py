@@ -52,9 +52,7 @@ class Catalog:
         prices: FingerprintedPricing | None = None,
         on_progress: Progress = lambda _done, _total: None,
     ) -> None:
-        self._file = DerivedDatabase(
-            home, "catalog", version=_VERSION, tables={"sessions": SESSION, "steps": STEP}
-        )
+        self._file = DerivedDatabase(home, "catalog", version=_VERSION, tables={"sessions": SESSION, "steps": STEP})
         self._fill: Callable[[Any], None] = lambda db: fill(db, home, prices, on_progress)
 
     def catch_up(self) -> CatalogState:
@@ -121,9 +119,7 @@ _OUTCOMES = {
 
 def find_sessions(catalog: Catalog, home: Path, wanted: SessionQuery, limit: int) -> SessionPage:
     """The sessions that the query matches, newest first: at most ``limit``, or all for 0."""
-    return catalog.ask(
-        lambda db: _found_sessions(db, home / "sessions", wanted, limit), nothing=SessionPage([])
-    )
+    return catalog.ask(lambda db: _found_sessions(db, home / "sessions", wanted, limit), nothing=SessionPage([]))
 
 
 def _found_sessions(db: Any, sessions: Path, wanted: SessionQuery, limit: int) -> SessionPage:
@@ -317,17 +313,13 @@ def _groups(db: Any, by: By, within: str, values: dict[str, Any]) -> list[Group]
 
 def _figures(found: Any) -> list[Group]:
     names = [column[0] for column in found.description][1:]
-    return [
-        Group(key, Figures(**dict(zip(names, counted, strict=True)))) for key, *counted in found.fetchall()
-    ]
+    return [Group(key, Figures(**dict(zip(names, counted, strict=True)))) for key, *counted in found.fetchall()]
 
 
 def _saved(db: Any, first: date | None, served_again: Iterable[ServedAgain]) -> Saved:
     """What the recorded calls cost that were not made again. A session that is gone takes its part along."""
     began = None if first is None else datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp()
-    times = Counter(
-        (served.session, served.step) for served in served_again if began is None or served.ts >= began
-    )
+    times = Counter((served.session, served.step) for served in served_again if began is None or served.ts >= began)
     if not times:
         return Saved()
     calls, tokens_in, tokens_out, cost, unpriced = db.execute(
@@ -345,6 +337,4 @@ def _saved(db: Any, first: date | None, served_again: Iterable[ServedAgain]) -> 
             "times": list(times.values()),
         },
     ).fetchone()
-    return Saved(
-        calls=calls or 0, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost, unpriced=unpriced or 0
-    )
+    return Saved(calls=calls or 0, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost, unpriced=unpriced or 0)

@@ -98,9 +98,7 @@ def _changes(db: Any, home: Path) -> tuple[list[str], list[int]]:
     return fresh, [known[folder][0] for folder in left]
 
 
-def _copied(
-    db: Any, home: Path, scratch: Path, folders: list[str], on_progress: Progress
-) -> Iterator[_Batch]:
+def _copied(db: Any, home: Path, scratch: Path, folders: list[str], on_progress: Progress) -> Iterator[_Batch]:
     """The journals of those folders, in files for DuckDB."""
     (number,) = db.execute("SELECT coalesce(max(nr), 0) FROM sessions").fetchone()
     waiting = iter(enumerate(folders, number + 1))
@@ -108,10 +106,7 @@ def _copied(
     while done < len(folders):
         first = number + 1 + done
         batch = _Batch(scratch / f"lines-{first}", scratch / f"sessions-{first}", first, 0)
-        with (
-            _new_file(batch.lines) as lines,
-            _new_file(batch.sessions) as sessions,
-        ):
+        with _new_file(batch.lines) as lines, _new_file(batch.sessions) as sessions:
             copier = Copier(lines)
             for nr, folder in waiting:
                 on_progress(done, len(folders))
@@ -264,9 +259,7 @@ def _cost_lines(prices: Pricing, groups: Iterable[Row]) -> Iterator[bytes]:
         for nr, step, ts, *counts, more in zip(*columns, strict=True):
             usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning = counts
             usage.more = _counts(more) if more else {}
-            cost = cost_of_call(
-                prices, models, host=host, target=target, provider=provider, usage=usage, ts=ts
-            )
+            cost = cost_of_call(prices, models, host=host, target=target, provider=provider, usage=usage, ts=ts)
             if cost is not None:
                 lines.append(f"{nr},{step},{cost!r}\n")
         yield "".join(lines).encode()

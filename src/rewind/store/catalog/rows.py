@@ -34,9 +34,7 @@ SESSION = columns(
 ) | {"tags": "MAP(VARCHAR, VARCHAR)"}
 """``nr`` names the session in the table of steps, by another number each time it is read. ``first`` and ``last`` are
 the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by."""
-STEP = _OF_BOTH | columns(
-    INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost"
-)
+STEP = _OF_BOTH | columns(INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost")
 """``asked`` is the model that was asked for, where the answer names another one; ``outcome`` a StepOutcome."""
 LINE = _OF_BOTH | columns(VARCHAR="kind run key", BIGINT="tape")
 """What is read of a line, and as what."""

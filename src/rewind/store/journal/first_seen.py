@@ -196,18 +196,14 @@ def _needle(mark: FieldValue) -> bytes | re.Pattern[bytes]:
     """What a line with the mark has, and few others have. Plain bytes are found four times as fast."""
     if mark.field in (CallField.MODEL, CallField.SNAPSHOT):
         # Text is written as it is, except in a line with half a surrogate pair.
-        forms = {
-            json.dumps(mark.value, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)
-        }
+        forms = {json.dumps(mark.value, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)}
         either = sorted(b'"model":' + form for form in forms)
         return either[0] if len(either) == 1 else re.compile(b"|".join(map(re.escape, either)))
     if mark.field is CallField.SYSTEM:
         return _SKETCHED + b"%b:" % mark.value.encode()
     if mark.value != NOTHING:
         return b":%b:" % mark.value.encode()
-    return re.compile(
-        re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.field is CallField.TOOLS else 2)
-    )
+    return re.compile(re.escape(_SKETCHED) + rb'(?:[^:"]*:){%d}-:' % (1 if mark.field is CallField.TOOLS else 2))
 
 
 def _find(needle: bytes | re.Pattern[bytes], data: bytes, start: int) -> int:

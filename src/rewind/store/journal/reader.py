@@ -15,14 +15,7 @@ from rewind.pricing.spending import Pricing
 from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason, start_from_name
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import PartContents, read_part
-from rewind.store.journal.records import (
-    AnswerLine,
-    Journal,
-    decode_times,
-    read_journal,
-    session_end,
-    session_start,
-)
+from rewind.store.journal.records import AnswerLine, Journal, decode_times, read_journal, session_end, session_start
 from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
 from rewind.store.journal.writer import Stream
 from rewind.store.pack.bodies import PackReader
@@ -42,9 +35,7 @@ def peek(folder: Path) -> tuple[Session, Totals | None] | None:
         end = _last_line(fd)
         running = end is None and is_locked(fd)
         if end is None and not running:
-            end = _last_line(
-                fd
-            )  # it may have ended between the two looks; without a writer, this one is final
+            end = _last_line(fd)  # it may have ended between the two looks; without a writer, this one is final
     finally:
         os.close(fd)
     last = None if end is None else session_end(end)
@@ -194,12 +185,9 @@ class FolderReader(SessionReader):
                 response = self._interrupted(index, damage)
             steps.append(Step(request=request, response=response))
         damage += [
-            f"journal: the request of step {n} is gone"
-            for n in journal.answers.keys() - journal.requests.keys()
+            f"journal: the request of step {n} is gone" for n in journal.answers.keys() - journal.requests.keys()
         ]
-        return Recording(
-            session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings
-        )
+        return Recording(session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings)
 
     def _with_chunks(self, index: int, answer: AnswerLine, damage: list[str]) -> StepResponse:
         response = answer.response
@@ -249,9 +237,7 @@ class FolderReader(SessionReader):
             try:
                 self._pack = PackReader(self._folder / "pack")
             except OSError as error:
-                raise DamagedStore(
-                    f"The pack of {self._folder.name} cannot be opened: {reason(error)}."
-                ) from error
+                raise DamagedStore(f"The pack of {self._folder.name} cannot be opened: {reason(error)}.") from error
         return self._pack
 
     def blob(self, blob: BlobId) -> bytes:
@@ -262,9 +248,7 @@ class FolderReader(SessionReader):
         try:
             return self.pack().blob(blob)
         except DamagedStore as problem:
-            if (
-                not self._parts
-            ):  # perhaps the name is that of an interrupted answer, and nobody read the recording yet
+            if not self._parts:  # perhaps the name is that of an interrupted answer, and nobody read the recording yet
                 self.recording()
             if blob in self._parts:
                 return self._parts[blob]

@@ -104,9 +104,7 @@ def step_request(fields: Fields) -> StepRequest:
         kind=StepKind(fields["type"]),
         provider=fields["provider"],
         match_key=MatchKey(fields["key"]),
-        head=RequestHead(
-            **{name: fields[name] for name in _REQUEST_LINE}, headers=_headers(fields.get("headers"))
-        ),
+        head=RequestHead(**{name: fields[name] for name in _REQUEST_LINE}, headers=_headers(fields.get("headers"))),
         body=BlobId(fields.get("body") or NO_BYTES),
         body_size=fields.get("size") or 0,
         model=fields.get("model"),
@@ -149,10 +147,7 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
 
 
 def _usage_fields(usage: Usage) -> Fields:
-    optional = {name: getattr(usage, name) for name in USAGE_KINDS} | {
-        "tier": usage.tier,
-        "usage": usage.more,
-    }
+    optional = {name: getattr(usage, name) for name in USAGE_KINDS} | {"tier": usage.tier, "usage": usage.more}
     given = {name: value for name, value in optional.items() if value}
     return {"tokens_in": usage.input, "tokens_out": usage.output, **given}
 
@@ -246,22 +241,14 @@ def surroundings_in(fields: Fields) -> Surroundings:
         **{name: value for name, value in texts.items() if isinstance(value, str)},
         dirty=dirty if isinstance(dirty, bool) else None,
         locks={
-            name: value
-            for name, value in (locks.items() if isinstance(locks, dict) else ())
-            if isinstance(value, str)
+            name: value for name, value in (locks.items() if isinstance(locks, dict) else ()) if isinstance(value, str)
         },
     )
 
 
 def end_fields(end: SessionEnd, totals: Fields, pack_size: int) -> Fields:
     fields = asdict(end)
-    return {
-        "kind": "end",
-        "ts": fields.pop("ended"),
-        **fields,
-        "totals": totals,
-        "pack_size": pack_size,
-    }
+    return {"kind": "end", "ts": fields.pop("ended"), **fields, "totals": totals, "pack_size": pack_size}
 
 
 def session_end(fields: Fields) -> SessionEnd:

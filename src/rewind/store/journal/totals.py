@@ -53,12 +53,8 @@ class Totals:
     answered. A call that failed before any token was told is not among them."""
 
 
-_COUNTS = tuple(
-    field.name for field in fields(Totals) if field.default == 0 and field.name not in _NOT_WRITTEN
-)
-_SUMS = tuple(
-    field.name for field in fields(Totals) if field.default is None and field.name not in _NOT_WRITTEN
-)
+_COUNTS = tuple(field.name for field in fields(Totals) if field.default == 0 and field.name not in _NOT_WRITTEN)
+_SUMS = tuple(field.name for field in fields(Totals) if field.default is None and field.name not in _NOT_WRITTEN)
 
 
 def totals_fields(totals: Totals) -> dict[str, int | None]:

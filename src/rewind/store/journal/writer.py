@@ -27,11 +27,7 @@ from rewind.store.pack.bodies import BLOCK, PackWriter, blocks_of
 from rewind.store.pack.frames import FrameRole
 
 Stream = Literal["stdin", "stdout", "stderr"]
-STREAMS: dict[Stream, FrameRole] = {
-    "stdin": FrameRole.STDIN,
-    "stdout": FrameRole.STDOUT,
-    "stderr": FrameRole.STDERR,
-}
+STREAMS: dict[Stream, FrameRole] = {"stdin": FrameRole.STDIN, "stdout": FrameRole.STDOUT, "stderr": FrameRole.STDERR}
 
 _CHUNKS_IN_LINE = 16
 
@@ -39,9 +35,7 @@ _CHUNKS_IN_LINE = 16
 class SessionWriter:
     """The one writer of a session. Call it from one thread; only ``PartFile.append`` may come from another."""
 
-    def __init__(
-        self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock
-    ) -> None:
+    def __init__(self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock) -> None:
         self.folder = folder
         self.broken: str | None = None
         """Why nothing is written any more."""
@@ -140,13 +134,7 @@ class SessionWriter:
                 self._write(records.surroundings_fields(surroundings, self._clock.now()))
 
     def end(
-        self,
-        *,
-        ended: float,
-        exit_code: int,
-        redactions: int,
-        remarks: tuple[str, ...],
-        broken: str | None = None,
+        self, *, ended: float, exit_code: int, redactions: int, remarks: tuple[str, ...], broken: str | None = None
     ) -> None:
         """The last line, written even by a broken writer if the disk lets it. Everything is closed afterwards.
 

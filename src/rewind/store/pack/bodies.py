@@ -175,9 +175,7 @@ class PackReader:
                 if index.torn:
                     break
                 index.scanned = size if following is None else following
-                index.damage.append(
-                    f"pack bytes {offset} to {index.scanned}: no frame can be read there, {why}"
-                )
+                index.damage.append(f"pack bytes {offset} to {index.scanned}: no frame can be read there, {why}")
                 continue
             if offset + header.frame_size > size:
                 index.torn = True

@@ -127,11 +127,7 @@ class PackFrame:
 
 
 def encode_frame(
-    role: FrameRole,
-    step: int,
-    chunks: dict[bytes, bytes],
-    recipe: Recipe | None,
-    packer: zstandard.ZstdCompressor,
+    role: FrameRole, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None, packer: zstandard.ZstdCompressor
 ) -> bytes:
     """A whole frame. ``chunks`` go by their SHA-256."""
     raw = b"".join(chunks.values())

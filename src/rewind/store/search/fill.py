@@ -101,9 +101,7 @@ class SessionTexts:
         if (response := step.response) is None:
             return
         if response.head is not None and (answered := self._bytes(reader, response.body)) is not None:
-            yield from answered_texts(
-                provider, request, HttpResponse(head=response.head, body=answered, chunks=())
-            )
+            yield from answered_texts(provider, request, HttpResponse(head=response.head, body=answered, chunks=()))
         if response.reason:
             yield Passage(TextKind.ERROR, response.reason)
 
@@ -194,9 +192,7 @@ def _grown(db: Any, home: Path) -> list[_Grown]:
         if was is not None and (size is None or size < was.read_to):
             gone.add(folder)  # a journal only grows; one that shrank is another one
             was = None
-        if size is not None and (
-            was is None or size > was.read_to or _has_died(home / "sessions" / folder, was)
-        ):
+        if size is not None and (was is None or size > was.read_to or _has_died(home / "sessions" / folder, was)):
             grown.append(_Grown(folder, size, was))
     if gone:
         db.execute("BEGIN")

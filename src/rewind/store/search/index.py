@@ -111,9 +111,7 @@ class SearchIndex:
         return self._ask(ask, set())
 
     def _ask(self, question: Callable[[Any, IndexState], _Result], nothing: _Result) -> _Result:
-        return self._file.ask(
-            self._fill, lambda db, lost, _empty: question(db, _state(db, lost)), nothing=nothing
-        )
+        return self._file.ask(self._fill, lambda db, lost, _empty: question(db, _state(db, lost)), nothing=nothing)
 
 
 def _state(db: Any, lost: int) -> IndexState:
@@ -206,8 +204,7 @@ def _hits_within(db: Any, matching: _Matching, after: float, until: float, limit
         f"FROM texts WHERE started > $after AND started <= $until AND {matching.where}), "
         f"shown AS (SELECT *, substring(text, begin, {matching.snippet_size}) AS snippet FROM found) "
         f"SELECT folder, step, ts, kind, begin, length(text), snippet, {matching.folded('snippet')} "
-        f"FROM shown ORDER BY started DESC, folder DESC, step DESC, place "
-        + (f"LIMIT {int(limit)}" if limit else ""),
+        f"FROM shown ORDER BY started DESC, folder DESC, step DESC, place " + (f"LIMIT {int(limit)}" if limit else ""),
         {**matching.values, "after": after, "until": until},
     ).fetchall()
     for folder, step, ts, kind, begin, length, snippet, folded in rows:

@@ -152,9 +152,7 @@ def test_what_is_told_of_the_news_is_what_all_of_it_comes_to(path: Path, api: st
             trace.step("tool_result", name="other", output="unasked", error="gone")
             trace.step("llm_call", response=SAYS[api](f"Wear {turn} coats."))
             trace.step("user", text=f"And on day {turn}?")
-            trace.step(
-                "llm_call", content="Nothing new.", system="You undress people." if turn == 2 else None
-            )
+            trace.step("llm_call", content="Nothing new.", system="You undress people." if turn == 2 else None)
             trace.step("user", text="Go on.")
     same_as_read_whole(read_long(path), 16)
 
@@ -240,9 +238,7 @@ def test_settings_beyond_a_limit_are_left_out_and_told(path: Path) -> None:
     portable = read_trace_file(path, settings=2)
     body = json.loads(portable.blobs[portable.recording.steps[1].request.body])
     assert body == {"messages": [], "a": 1, "b": 2}
-    assert portable.recording.damage == (
-        "more than 2 settings are told before the first call; the last are left out",
-    )
+    assert portable.recording.damage == ("more than 2 settings are told before the first call; the last are left out",)
 
 
 def test_long_settings_are_not_repeated_in_a_trace_that_is_too_long(path: Path) -> None:
@@ -250,8 +246,5 @@ def test_long_settings_are_not_repeated_in_a_trace_that_is_too_long(path: Path) 
     write(path, iter([*rows, ("llm_call", {"content": "hi"})]))
     portable = read_trace_file(path, request_bytes=0, short_settings_bytes=100)
     last = portable.recording.steps[-1].request
-    assert json.loads(portable.blobs[last.body]) == {
-        "model": "m",
-        "messages": [{"role": "user", "content": "go"}],
-    }
+    assert json.loads(portable.blobs[last.body]) == {"model": "m", "messages": [{"role": "user", "content": "go"}]}
     assert last.note is not None

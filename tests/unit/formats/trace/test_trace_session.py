@@ -93,9 +93,7 @@ def test_a_run_is_understood_in_every_api(path: Path, api: str) -> None:
     assert recording.session.status is Status.ENDED and recording.session.start.name == "run"
     outline = understood(portable)
     asks, says = (one for one in outline.steps if one.kind is StepKind.LLM_CALL)
-    assert (
-        asks.reading.model is not None and asks.reading.usage.input == 20 and asks.reading.usage.output == 5
-    )
+    assert asks.reading.model is not None and asks.reading.usage.input == 20 and asks.reading.usage.output == 5
     assert asks.asked.system and asks.asked.messages[0].text == PROMPT
     assert says.answered is not None and says.answered.text == ADVICE
     assert asks.place is not None and says.place is not None and says.place.parent == asks.step.index
@@ -132,13 +130,7 @@ def test_usage_told_beside_the_answer_counts_in_anybodys_words(path: Path) -> No
         ("llm_call", {"content": message, "usage": None}),
     )
     usages = [one.reading.usage for one in understood(portable).steps]
-    assert [(usage.input, usage.output) for usage in usages] == [
-        (7, 2),
-        (8, 3),
-        (9, 4),
-        (10, 5),
-        (None, None),
-    ]
+    assert [(usage.input, usage.output) for usage in usages] == [(7, 2), (8, 3), (9, 4), (10, 5), (None, None)]
 
 
 def test_a_call_takes_the_time_it_tells_or_else_that_since_the_line_before(path: Path) -> None:
@@ -170,14 +162,7 @@ def test_errors_and_notes_are_steps_that_can_be_read(path: Path) -> None:
         ("tool_call", {"name": "never_answered"}),
     )
     steps = understood(portable).steps
-    assert [one.kind.value for one in steps] == [
-        "llm_call",
-        "error",
-        "tool_call",
-        "note",
-        "llm_call",
-        "tool_call",
-    ]
+    assert [one.kind.value for one in steps] == ["llm_call", "error", "tool_call", "note", "llm_call", "tool_call"]
     assert steps[1].reading.error == "no such city"
     assert steps[2].reading.error == "no such city" and steps[2].asked.messages[0].parts
     assert steps[3].reading.text == 'plan: {"steps": [1, 2]}'
@@ -204,21 +189,12 @@ def test_the_article_s_own_lines_make_a_session(path: Path) -> None:
         ("final", {"text": ADVICE}),
     ]
     path.write_text(
-        "".join(
-            json.dumps({"ts": 1e9 + n, "run": "f00dbabe", "kind": k, **f}) + "\n"
-            for n, (k, f) in enumerate(rows)
-        )
+        "".join(json.dumps({"ts": 1e9 + n, "run": "f00dbabe", "kind": k, **f}) + "\n" for n, (k, f) in enumerate(rows))
     )
     portable = read_trace_file(path)
     assert portable.session.id == "f00dbabe"
     outline = understood(portable)
-    assert [one.kind.value for one in outline.steps] == [
-        "llm_call",
-        "error",
-        "tool_call",
-        "llm_call",
-        "final",
-    ]
+    assert [one.kind.value for one in outline.steps] == ["llm_call", "error", "tool_call", "llm_call", "final"]
     assert outline.tools[0].recorded_as == 3 and outline.tools[0].answered_in == 4
 
 
@@ -250,13 +226,7 @@ def test_settings_keep_the_order_of_the_line_so_that_a_body_is_the_same_in_every
 
 def test_a_blob_is_read_only_from_beside_the_trace_and_only_by_its_digest(path: Path) -> None:
     (path.parent / "secret.txt").write_text("not for you")
-    row = {
-        "kind": "tool_result",
-        "ts": 1.0,
-        "run": "r",
-        "output": "short",
-        "cut": {"output": "sha256:../secret.txt"},
-    }
+    row = {"kind": "tool_result", "ts": 1.0, "run": "r", "output": "short", "cut": {"output": "sha256:../secret.txt"}}
     path.write_text(json.dumps(row) + "\n")
     portable = read_trace_file(path)
     assert all(b"not for you" not in portable.blobs[name] for name in portable.blobs)
@@ -310,32 +280,8 @@ def test_a_conversation_too_long_to_repeat_is_told_without_its_past(path: Path) 
 
 NAMES = st.sampled_from(
     [
-        *(
-            "content",
-            "response",
-            "messages",
-            "input",
-            "contents",
-            "prompt",
-            "system",
-            "tools",
-            "model",
-            "usage",
-        ),
-        *(
-            "tool_calls",
-            "id",
-            "name",
-            "args",
-            "output",
-            "error",
-            "text",
-            "request",
-            "config",
-            "agent",
-            "ms",
-            "cut",
-        ),
+        *("content", "response", "messages", "input", "contents", "prompt", "system", "tools", "model", "usage"),
+        *("tool_calls", "id", "name", "args", "output", "error", "text", "request", "config", "agent", "ms", "cut"),
         *("choices", "candidates", "previous_response_id", "role", "parts", "type", "pid", "blob_ref"),
     ]
 )
@@ -348,9 +294,7 @@ VALUES = st.recursive(
         ["", "assistant", "user", "tool_use", "message", "function_call", "text", "{}", "[{}]", "gemini-x"]
     )
     | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=4),
     max_leaves=12,
 )
 KINDS = st.sampled_from(["llm_call", "tool_call", "tool_result", "error", "final", "note", "user", "start"])
@@ -375,24 +319,16 @@ def look_at(path: Path) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=st.lists(ROWS, min_size=1, max_size=6))
-def test_no_shape_of_fields_is_a_crash(
-    rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_no_shape_of_fields_is_a_crash(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("rows") / "t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     look_at(path)
 
 
 @settings(max_examples=100)
-@given(
-    api=st.sampled_from(APIS),
-    changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(max_size=3)), max_size=5),
-)
+@given(api=st.sampled_from(APIS), changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(max_size=3)), max_size=5))
 def test_no_damage_is_a_crash(
-    sound: dict[str, bytes],
-    api: str,
-    changes: list[tuple[int, bytes]],
-    tmp_path_factory: pytest.TempPathFactory,
+    sound: dict[str, bytes], api: str, changes: list[tuple[int, bytes]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("damage") / "t.jsonl"
     data = bytearray(sound[api])
@@ -417,10 +353,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     changes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10_000), VALUES), min_size=1, max_size=4),
 )
 def test_no_value_in_the_wrong_place_is_a_crash(
-    sound: dict[str, bytes],
-    api: str,
-    changes: list[tuple[int, int, Any]],
-    tmp_path_factory: pytest.TempPathFactory,
+    sound: dict[str, bytes], api: str, changes: list[tuple[int, int, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("wrong") / "t.jsonl"
     rows = [json.loads(line) for line in sound[api].splitlines()]

@@ -29,11 +29,7 @@ def read_trace_file(path: Path, run: str | None = None, **limits: int) -> Portab
 
 
 def chat_asks() -> ChatCompletion:
-    call = {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "weather", "arguments": json.dumps(ARGUMENTS)},
-    }
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": json.dumps(ARGUMENTS)}}
     return _chat({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
 
 
@@ -134,9 +130,7 @@ def gemini_says(text: str = ADVICE) -> GenerateContentResponse:
 def _candidate(parts: list[dict[str, Any]]) -> GenerateContentResponse:
     return GenerateContentResponse.model_validate(
         {
-            "candidates": [
-                {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
-            ],
+            "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
             "modelVersion": "gemini-2.5-flash",
             "responseId": "r1",
             "usageMetadata": {"promptTokenCount": 20, "candidatesTokenCount": 5, "totalTokenCount": 25},

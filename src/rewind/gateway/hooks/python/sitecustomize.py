@@ -30,9 +30,7 @@ PORT = os.environ.get("REWIND_GATEWAY_PORT", "")
 HOSTS = _list("REWIND_GATEWAY_HOSTS")
 PLAIN = frozenset(_list("REWIND_GATEWAY_PLAIN"))
 EVERY_HOST = "*" in HOSTS
-OFFLINE = (
-    os.environ.get("REWIND_OFFLINE") == "1"
-)  # a replay: whatever would leave this machine meets the gateway
+OFFLINE = os.environ.get("REWIND_OFFLINE") == "1"  # a replay: whatever would leave this machine meets the gateway
 LIVE = _list("REWIND_LIVE_HOSTS")
 
 
@@ -198,11 +196,7 @@ def change_uvloop(uvloop: "Any") -> None:
     uvloop.Loop.create_connection = create_connection
 
 
-CHANGES: "dict[str, Callable[[Any], None]]" = {
-    "socket": change_socket,
-    "ssl": change_ssl,
-    "uvloop": change_uvloop,
-}
+CHANGES: "dict[str, Callable[[Any], None]]" = {"socket": change_socket, "ssl": change_ssl, "uvloop": change_uvloop}
 
 
 def complain(what: str) -> None:
