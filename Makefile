@@ -16,7 +16,7 @@ CLIENTS := tests/support/node
 help:
 	@echo "make demo    record and replay a small agent; no key, no network"
 	@echo "make test    everything CI runs: style, types, import rules, all tests"
-	@echo "make test-all  the same, with every sweep run whole: about half an hour"
+	@echo "make test-all  the same, with every sweep run whole: about a quarter of an hour"
 	@echo "make check   the quick part of it: no child processes, under a minute"
 	@echo "make bench   measure against direct calls and mitmproxy"
 	@echo "make clean   remove what the others made"
@@ -53,9 +53,8 @@ package: $(VENV)/.ready-dev
 	$(BIN)/python scripts/check_package.py dist
 
 # The versions that are installed now, for everybody: after `make test` was green with newer ones.
-constraints: $(VENV)/.ready-dev $(MITM)/.ready
+constraints: $(VENV)/.ready-dev
 	@{ sed -n '/^#/p' requirements/constraints.txt; $(BIN)/pip freeze --exclude-editable; } > requirements/.new && mv requirements/.new requirements/constraints.txt
-	@{ sed -n '/^#/p' requirements/mitmproxy.txt; $(MITM)/bin/pip freeze --exclude-editable; } > requirements/.new && mv requirements/.new requirements/mitmproxy.txt
 
 clean:
 	rm -rf $(VENV) $(MITM) $(CLIENTS)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -76,10 +75,10 @@ $(VENV)/.ready-dev: pyproject.toml requirements/constraints.txt | $(BIN)/python
 
 # mitmproxy cannot live beside current SDKs (ADR 0001), so the tests that read its files have an environment of its
 # own, with Rewind beside it. It comes first: resolved together, pip would go back to a mitmproxy of years ago.
-$(MITM)/.ready: pyproject.toml requirements/mitmproxy.txt | $(BIN)/python
+$(MITM)/.ready: pyproject.toml requirements/mitmproxy.txt requirements/constraints.txt | $(BIN)/python
 	@test -x $(MITM)/bin/python || $(PYTHON) -m venv $(MITM) || { rm -rf $(MITM); exit 1; }
 	$(MITM)/bin/python -m pip install -q --disable-pip-version-check -c requirements/mitmproxy.txt mitmproxy
-	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -c requirements/mitmproxy.txt -e .
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -c requirements/constraints.txt -e .
 	@touch $@
 
 # The lock file names no registry, so npm takes the one this machine is set up for.
