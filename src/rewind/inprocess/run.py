@@ -69,7 +69,7 @@ __all__ = [
 def current_run() -> "InProcessRun | None":
     """The run that the code running now belongs to, by the rules of ``callers.py``; ``None`` where there is none
     (a guard is no run, and neither is one that is over)."""
-    caller = redirect_callers.whose()
+    caller = redirect_callers.current_caller()
     return caller if isinstance(caller, InProcessRun) and not caller.over else None
 
 
@@ -154,7 +154,7 @@ class InProcessRun(Caller):
             ignore=options.ignore,
             tally=self._tally,
         )
-        redirect.close_what_rests(self.rules, gateway.port)
+        redirect.close_idle_connections(self.rules, gateway.port)
         self._state = _Begun(
             gateway=gateway,
             context=gateway.run_context(junction, pool),
@@ -330,7 +330,7 @@ def _end_with_the_process() -> None:
 
 
 def _end_all() -> None:
-    for caller in redirect_callers.present():
+    for caller in redirect_callers.active_callers():
         if isinstance(caller, InProcessRun):
             with suppress(Exception):  # the process ends, whatever becomes of a recording
                 caller.finish()

@@ -79,7 +79,7 @@ class SharedGateway:
         self._authority = Authority.create(HostRules((), all_hosts=True))
         listener = listen(0)
         self.port: int = listener.getsockname()[1]
-        redirect.lead_to(self.port, self.certificate_pem, self._authority.name)
+        redirect.add_gateway(self.port, self.certificate_pem, self._authority.name)
         dialer = Dialer(UpstreamOptions(), os.environ)
         self._nobody = RunContext(UnownedRequests(offline=False), Pool(dialer), self.port)
         self._refusing = RunContext(UnownedRequests(offline=True), None, self.port)

@@ -14,14 +14,14 @@ from rewind.gateway.client import Peer
 from rewind.inprocess.redirect import callers as redirect_callers
 from rewind.inprocess.redirect.callers import (
     REFUSED,
+    current_caller,
     forget,
     is_certain,
+    mark_unseen,
     our_context,
     ourselves,
-    own,
     owner,
-    unseen,
-    whose,
+    set_owner,
 )
 from rewind.inprocess.run import Guard
 
@@ -44,20 +44,20 @@ def other() -> Iterator[Guard]:
 
 def in_thread() -> object:
     found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(whose()))
+    thread = threading.Thread(target=lambda: found.append(current_caller()))
     thread.start()
     thread.join()
     return found[0]
 
 
 def test_code_without_a_run_is_nobodys(one: Guard) -> None:
-    assert whose() is None
+    assert current_caller() is None
     assert in_thread() is None
 
 
 def test_threads_take_their_callers_run_along(one: Guard) -> None:
     token = one.activate()
-    assert whose() is one
+    assert current_caller() is one
     assert in_thread() is one
     one.deactivate(token)
     assert in_thread() is None
@@ -68,7 +68,7 @@ def test_a_thread_is_left_as_it_was(one: Guard) -> None:
         ran = 0
 
         def run(self) -> None:
-            Counting.ran += whose() is one
+            Counting.ran += current_caller() is one
 
     token = one.activate()
     thread = Counting()
@@ -87,9 +87,9 @@ def test_an_executors_thread_works_for_whoever_submits(one: Guard, other: Guard)
         found = []
         for guard in (one, other):
             token = guard.activate()
-            found.append(pool.submit(whose).result())
+            found.append(pool.submit(current_caller).result())
             guard.deactivate(token)
-        found.append(pool.submit(whose).result())
+        found.append(pool.submit(current_caller).result())
     assert found == [one, other, None]
 
 
@@ -99,8 +99,8 @@ def test_tasks_of_one_loop_belong_to_different_runs(one: Guard, other: Guard) ->
         found = []
         for _ in range(3):
             await asyncio.sleep(0)
-            found += [whose() is guard, await asyncio.to_thread(whose) is guard]
-            found += [await asyncio.get_running_loop().run_in_executor(None, whose) is guard]
+            found += [current_caller() is guard, await asyncio.to_thread(current_caller) is guard]
+            found += [await asyncio.get_running_loop().run_in_executor(None, current_caller) is guard]
         guard.deactivate(token)
         return found
 
@@ -112,16 +112,16 @@ def test_tasks_of_one_loop_belong_to_different_runs(one: Guard, other: Guard) ->
 
 def test_the_default_answers_for_everybody_who_belongs_to_nobody(one: Guard, other: Guard) -> None:
     one.make_default()
-    assert whose() is one
+    assert current_caller() is one
     token = other.activate()
-    assert whose() is other
+    assert current_caller() is other
     other.deactivate(token)
     other.make_default()
-    assert whose() is other
+    assert current_caller() is other
     other.unmake_default()
-    assert whose() is one
+    assert current_caller() is one
     one.unmake_default()
-    assert whose() is None
+    assert current_caller() is None
 
 
 def test_what_an_offline_run_left_behind_stays_offline_unless_a_default_takes_it(other: Guard) -> None:
@@ -129,30 +129,30 @@ def test_what_an_offline_run_left_behind_stays_offline_unless_a_default_takes_it
     guard.start()
     token = guard.activate()
     guard.finish()
-    assert whose() is guard
+    assert current_caller() is guard
     other.make_default()
-    assert whose() is other
+    assert current_caller() is other
     other.unmake_default()
     guard.deactivate(token)
-    assert whose() is None
+    assert current_caller() is None
 
 
 def test_what_is_rewinds_own_belongs_to_nobody(one: Guard) -> None:
     one.make_default()
     with ourselves():
-        assert whose() is None
+        assert current_caller() is None
         assert in_thread() is None
-    assert our_context().run(whose) is None
+    assert our_context().run(current_caller) is None
     one.unmake_default()
 
 
 def test_a_request_belongs_to_whoever_wrote_last(one: Guard, other: Guard) -> None:
     peer = Peer(1, b"tls")
-    own(1, one)
+    set_owner(1, one)
     assert owner(peer) is one
-    own(b"tls", other)  # what is seen of the TLS is nearer to the writer than the socket
+    set_owner(b"tls", other)  # what is seen of the TLS is nearer to the writer than the socket
     assert owner(peer) is other
-    own(b"tls", None)
+    set_owner(b"tls", None)
     assert owner(peer) is None
     forget(peer)
 
@@ -169,9 +169,9 @@ def test_a_stranger_belongs_to_the_only_run_there_is(one: Guard) -> None:
 
 
 def test_a_connection_that_nobody_sees_written_ends_with_its_answer(one: Guard) -> None:
-    own(3, one)
+    set_owner(3, one)
     assert is_certain(Peer(3))
-    unseen(3)
+    mark_unseen(3)
     assert not is_certain(Peer(3))
     assert is_certain(Peer(3, b"its TLS is seen"))
     forget(Peer(3))
@@ -181,7 +181,7 @@ def test_a_connection_that_nobody_sees_written_ends_with_its_answer(one: Guard) 
 def test_a_connection_keeps_no_run_alive_and_what_an_offline_one_left_stays_refused() -> None:
     guard = Guard()
     gone = ref(guard)
-    own(5, guard)
+    set_owner(5, guard)
     del guard
     gc.collect()
     assert gone() is None
@@ -194,18 +194,18 @@ def test_a_pool_of_threads_works_for_whoever_hands_out_the_work(one: Guard) -> N
     with ThreadPool(1) as before:
         token = one.activate()
         found = [
-            before.apply(whose),
-            *before.map(lambda _: whose(), [1]),
-            *before.starmap(lambda _a, _b: whose(), [(1, 2)]),
-            *before.imap(lambda _: whose(), [1]),
-            *before.imap_unordered(lambda _: whose(), [1]),
+            before.apply(current_caller),
+            *before.map(lambda _: current_caller(), [1]),
+            *before.starmap(lambda _a, _b: current_caller(), [(1, 2)]),
+            *before.imap(lambda _: current_caller(), [1]),
+            *before.imap_unordered(lambda _: current_caller(), [1]),
         ]
         with ThreadPool(1) as within:
-            assert within.apply(whose) is one
+            assert within.apply(current_caller) is one
             one.deactivate(token)
-            assert within.apply(whose) is None
+            assert within.apply(current_caller) is None
         assert found == [one] * 5
-        assert before.apply(whose) is None
+        assert before.apply(current_caller) is None
 
 
 def test_a_run_may_leave_while_its_thread_is_about_to_join_another(one: Guard) -> None:

@@ -149,7 +149,7 @@ _unseen: set[int] = set()
 """Local ports of connections of which only the beginning was seen."""
 
 
-def whose() -> Caller | None:
+def current_caller() -> Caller | None:
     """For whom the code acts that is running now."""
     bound = BOUND.get()
     if bound is None:
@@ -165,7 +165,7 @@ def whose() -> Caller | None:
     return bound if bound.rules.offline else None
 
 
-def anybody() -> bool:
+def has_callers_or_connections() -> bool:
     """Whether any run or guard is there at all, or a connection that some run has left behind."""
     return bool(_callers or _defaults or _owners)
 
@@ -175,7 +175,7 @@ def acts_for_itself() -> bool:
     return isinstance(BOUND.get(), _Ourselves)
 
 
-def outside(host: str, port: int | None) -> None:
+def note_unowned_connection(host: str, port: int | None) -> None:
     """Nobody's code goes there (``None``: with TLS, on some port): the replays that would have answered will say so."""
     if not _callers or acts_for_itself():
         return
@@ -208,7 +208,7 @@ def _is_plain_thread() -> bool:
 # ── whose requests ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def own(line: int | bytes, caller: Caller | None) -> None:
+def set_owner(line: int | bytes, caller: Caller | None) -> None:
     """What is written there from now on is for this caller. A line is a local port or a channel binding."""
     known = _owners.get(line)
     if caller is None:
@@ -217,7 +217,7 @@ def own(line: int | bytes, caller: Caller | None) -> None:
         _owners[line] = _Claim(ref(caller), caller.rules.offline)
 
 
-def unseen(port: int) -> None:
+def mark_unseen(port: int) -> None:
     """What is written from that port is not seen, unless it is TLS."""
     if port in _owners:
         _unseen.add(port)
@@ -289,7 +289,7 @@ def leave(caller: Caller) -> None:
             _defaults.remove(caller)
 
 
-def present() -> tuple[Caller, ...]:
+def active_callers() -> tuple[Caller, ...]:
     with _lock:
         return tuple(_callers)
 

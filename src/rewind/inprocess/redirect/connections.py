@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rewind.inprocess.redirect import callers
-from rewind.inprocess.redirect.callers import Caller, ourselves, whose
+from rewind.inprocess.redirect.callers import Caller, current_caller, ourselves
 from rewind.inprocess.redirect.open_connections import connected
 from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Names, Way, place, port_number
@@ -26,7 +26,7 @@ _real_getaddrinfo = socket.getaddrinfo
 
 def stands_for(host: Any, flags: int = 0) -> str | None:
     """The address to answer with, where the caller's name must not be asked of a resolver."""
-    caller = whose()
+    caller = current_caller()
     if caller is None or flags & (socket.AI_NUMERICHOST | socket.AI_PASSIVE):
         return None
     if isinstance(host, (bytes, bytearray)):
@@ -67,7 +67,7 @@ def real_address(name: str, port: int, family: int, kind: int) -> Any:
 
 def remember(host: Any, infos: list[Any]) -> list[Any]:
     """Keep in mind which addresses belong to a name that the caller may reach offline."""
-    caller = whose()
+    caller = current_caller()
     if caller is not None and isinstance(host, str) and caller.rules.allows(host):
         _see(host, infos)
     return infos
@@ -139,14 +139,14 @@ def aim(sock: socket.socket, address: Any) -> tuple[Any, Caller | None]:
         return address, None
     host, port = _text(address[0]), port_number(address[1])
     name = name_behind(host)
-    caller = whose()
+    caller = current_caller()
     if caller is not None:
         gateway = _gateway_port(caller, sock, name, host, port)
         if gateway is not None:
             loopback = "127.0.0.1" if sock.family == socket.AF_INET else "::ffff:127.0.0.1"
             return (loopback, gateway), caller
     else:
-        callers.outside(name or host, port)
+        callers.note_unowned_connection(name or host, port)
     if name is None or name == host:
         return address, None
     # The name was answered with an address of ours, for a run that is over or another port of the host.
@@ -182,7 +182,7 @@ def _claim(sock: socket.socket, caller: Caller) -> None:
         port = sock.getsockname()[1]
     except OSError:
         return
-    callers.own(port, caller)
+    callers.set_owner(port, caller)
 
 
 def patch_connections() -> None:
@@ -225,7 +225,7 @@ def _connecting_by_number(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _sending_to(real: Callable[..., Any]) -> Callable[..., Any]:
     def sendto(self: socket.socket, *args: Any) -> Any:
-        if callers.anybody():
+        if callers.has_callers_or_connections():
             aim(self, args[-1])
         return real(self, *args)
 

@@ -21,7 +21,7 @@ def install() -> None:
     """Patch, unless that is done. Call it before the first thread of ours is started."""
     with _lock:
         if not _installed.is_set():
-            open_connections.find_what_is_there()
+            open_connections.find_open_connections()
             carry_into_threads()
             patch_names()
             patch_connections()
@@ -31,12 +31,12 @@ def install() -> None:
             _installed.set()
 
 
-def close_what_rests(rules: ConnectionRules, gateway_port: int) -> None:
+def close_idle_connections(rules: ConnectionRules, gateway_port: int) -> None:
     """For a run that begins: connections from before it that rest, to hosts that it records, are closed."""
-    open_connections.close_what_rests(rules, gateway_port, tls.is_ours)
+    open_connections.close_idle_connections(rules, gateway_port, tls.is_ours)
 
 
-def lead_to(port: int, certificate_pem: bytes, common_name: str) -> None:
+def add_gateway(port: int, certificate_pem: bytes, common_name: str) -> None:
     """The gateway listens there, and shows certificates of that authority."""
-    writes.lead_to(port)
+    writes.add_gateway(port)
     tls.trust(certificate_pem, common_name)

@@ -78,7 +78,7 @@ def known_inodes() -> frozenset[str]:
     return frozenset(inodes)
 
 
-def find_what_is_there() -> None:
+def find_open_connections() -> None:
     """Look through the whole process, once: for what was connected before anybody told us."""
     for candidate in gc.get_objects():
         kind = type(candidate)
@@ -91,13 +91,13 @@ def find_what_is_there() -> None:
             _uvloops.add(candidate)
 
 
-def close_what_rests(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
+def close_idle_connections(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
     """For a run that begins: nothing that it would record may go past it, as far as it is certain to be at rest."""
 
-    def leads_past(resting: Resting) -> bool:
-        if resting.tls is not None:
-            return _tls_leads_past(resting.tls, rules, is_ours)
-        return _leads_past(resting.sock, rules, gateway_port)
+    def leads_past(idle: IdleConnection) -> bool:
+        if idle.tls is not None:
+            return _tls_leads_past(idle.tls, rules, is_ours)
+        return _leads_past(idle.sock, rules, gateway_port)
 
     # Going through all objects of the process takes a while, so only where there is something to find.
     if (
@@ -109,7 +109,7 @@ def close_what_rests(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs)
             if not connection.is_closing()
         )
     ):
-        shut_what_rests(leads_past, shut)
+        shut_idle_connections(leads_past, shut)
 
 
 def _tls_leads_past(connection: Tls, rules: ConnectionRules, is_ours: IsOurs) -> bool:
@@ -151,18 +151,18 @@ def _all(connections: "WeakSet[T]") -> list[T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
+class IdleConnection:
     """A connection that nobody uses."""
 
     sock: Any
     tls: ssl.SSLSocket | ssl.SSLObject | None
 
 
-Wanted = Callable[[Resting], bool]
+Wanted = Callable[[IdleConnection], bool]
 Shut = Callable[[Any], None]
 
 
-def shut_what_rests(wanted: Wanted, shut: Shut) -> None:
+def shut_idle_connections(wanted: Wanted, shut: Shut) -> None:
     """Shut what is wanted among all connections at rest in this process."""
     kinds: dict[type, Callable[[Any, Wanted, Shut], None] | None] = {}
     for candidate in gc.get_objects():
@@ -263,12 +263,12 @@ def _in_aiohttp(connector: Any, wanted: Wanted, _shut: Shut) -> None:
 
 def _is_wanted(transport: Any, wanted: Wanted) -> bool:
     sock, tls = transport.get_extra_info("socket"), transport.get_extra_info("ssl_object")
-    return sock is not None and wanted(Resting(sock, tls))
+    return sock is not None and wanted(IdleConnection(sock, tls))
 
 
 def _shut_if(sock: Any, tls: Any, wanted: Wanted, shut: Shut) -> None:
     known = tls if isinstance(tls, (ssl.SSLSocket, ssl.SSLObject)) else None
-    if wanted(Resting(sock, known)):
+    if wanted(IdleConnection(sock, known)):
         shut(sock)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, finalize
 
 from rewind.inprocess.redirect import callers
-from rewind.inprocess.redirect.callers import whose
+from rewind.inprocess.redirect.callers import current_caller
 from rewind.inprocess.redirect.open_connections import leads_to_gateway, shut, speaks_tls
 from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Way, place
-from rewind.inprocess.redirect.writes import PAST_THE_GATEWAY, attend
+from rewind.inprocess.redirect.writes import PAST_THE_GATEWAY, before_write
 
 _authorities: list[tuple[bytes, bytes]] = []
 """Certificates of our CAs (PEM), and the names by which their leaves are known: this process's, and its parent's where
@@ -58,7 +58,7 @@ def is_ours(connection: "ssl.SSLSocket | ssl.SSLObject") -> bool | None:
 
 
 def _check(connection: "ssl.SSLSocket | ssl.SSLObject") -> None:
-    caller = whose()
+    caller = current_caller()
     host = connection.server_hostname
     if connection.server_side or not host:
         return
@@ -68,7 +68,7 @@ def _check(connection: "ssl.SSLSocket | ssl.SSLObject") -> None:
     if ours and isinstance(connection, ssl.SSLObject):
         binding = _bindings.get(connection) or _bind(connection)
         if binding is not None:
-            callers.own(binding, caller)
+            callers.set_owner(binding, caller)
     if ours is False and caller is not None:
         rules = caller.rules
         if not rules.trusts(host) or rules.allows(host):
@@ -115,11 +115,11 @@ def _telling(real: Callable[..., Any], place: int) -> Callable[..., Any]:
         name = args[place] if len(args) > place else kwargs.get("server_hostname")
         if not name:
             return real(self, *args, **kwargs)
-        caller = whose()
+        caller = current_caller()
         # anyio gives it as bytes.
         host = name.decode("latin-1") if isinstance(name, (bytes, bytearray)) else str(name)
         if caller is None:
-            callers.outside(host, None)
+            callers.note_unowned_connection(host, None)
         else:
             _stop_strangers(host, caller)
             if caller.rules.trusts(host):
@@ -133,9 +133,9 @@ def _telling(real: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 def _watched_socket(real: Callable[..., Any]) -> Callable[..., Any]:
     def write(self: ssl.SSLSocket, *args: Any) -> Any:
-        if callers.anybody():
+        if callers.has_callers_or_connections():
             _check(self)
-            attend(self, b"")
+            before_write(self, b"")
         return real(self, *args)
 
     return write
@@ -143,7 +143,7 @@ def _watched_socket(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _watched_object(real: Callable[..., Any]) -> Callable[..., Any]:
     def write(self: ssl.SSLObject, *args: Any) -> Any:
-        if callers.anybody():
+        if callers.has_callers_or_connections():
             _check(self)
         return real(self, *args)
 

@@ -11,12 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from rewind.inprocess.redirect import callers
-from rewind.inprocess.redirect.callers import acts_for_itself, whose
+from rewind.inprocess.redirect.callers import acts_for_itself, current_caller
 from rewind.inprocess.redirect.connections import aim, name_behind, stands_for
 from rewind.inprocess.redirect.open_connections import connected
 from rewind.inprocess.redirect.patch import wrap_function
 from rewind.inprocess.redirect.rules import Way, port_number
-from rewind.inprocess.redirect.writes import attend, joined
+from rewind.inprocess.redirect.writes import before_write, joined
 
 _OF_A_NEW_SOCKET = ("family", "proto", "flags", "local_addr", "happy_eyeballs_delay", "interleave", "all_errors")
 
@@ -32,14 +32,14 @@ class Watched:
         self._loop = loop
 
     def write(self, data: Any) -> None:
-        if callers.anybody():
-            attend(self, data)
+        if callers.has_callers_or_connections():
+            before_write(self, data)
         self._transport.write(data)
 
     def writelines(self, pieces: Any) -> None:
         whole = list(pieces)
-        if callers.anybody():
-            attend(self, joined(whole))
+        if callers.has_callers_or_connections():
+            before_write(self, joined(whole))
         self._transport.writelines(whole)
 
     def __getattr__(self, name: str) -> Any:
@@ -79,11 +79,11 @@ def _connecting(real: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if acts_for_itself():
             return await real(self, protocol_factory, host, port, **kwargs)
-        sock, caller = kwargs.get("sock"), whose()
+        sock, caller = kwargs.get("sock"), current_caller()
         if sock is None and isinstance(host, str) and caller is None:
             host = name_behind(host) or host  # an address of ours that somebody kept from a run
             if not kwargs.get("ssl"):  # else the patched ssl module tells
-                callers.outside(host, port_number(port))
+                callers.note_unowned_connection(host, port_number(port))
         elif sock is None and host is not None and caller is not None:
             name = host.decode("latin-1") if isinstance(host, (bytes, bytearray)) else str(host)
             number = port_number(port)
@@ -133,7 +133,7 @@ def _watching(factory: Callable[[], Any], loop: Any, made: list[Watched]) -> Cal
 
 def _unwatch(transport: Any) -> None:
     with suppress(OSError, AttributeError, IndexError, TypeError):
-        callers.unseen(transport.get_extra_info("socket").getsockname()[1])
+        callers.mark_unseen(transport.get_extra_info("socket").getsockname()[1])
 
 
 def _starting_tls(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,7 +149,7 @@ def _starting_tls(real: Callable[..., Any]) -> Callable[..., Any]:
 def _sending(real: Callable[..., Any]) -> Callable[..., Any]:
     async def create_datagram_endpoint(self: Any, protocol_factory: Any, *args: Any, **kwargs: Any) -> Any:
         remote = kwargs.get("remote_addr", args[1] if len(args) > 1 else None)
-        if remote is not None and whose() is not None:
+        if remote is not None and current_caller() is not None:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                 aim(probe, tuple(remote))
         return await real(self, protocol_factory, *args, **kwargs)

@@ -15,7 +15,7 @@ from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest
 from rewind.gateway.targets import UNKNOWN_PORT, NoOrigin, origin_of
 from rewind.gateway.targets import aim as aim_request
 from rewind.inprocess.redirect import callers
-from rewind.inprocess.redirect.callers import Caller, whose
+from rewind.inprocess.redirect.callers import Caller, current_caller
 from rewind.inprocess.redirect.connections import aim, is_allowed, name_seen
 from rewind.inprocess.redirect.open_connections import shut
 from rewind.inprocess.redirect.patch import wrap_function
@@ -35,12 +35,12 @@ _gateways: set[int] = set()
 """The ports of gateways: this process's, and its parent's where it was forked."""
 
 
-def lead_to(port: int) -> None:
+def add_gateway(port: int) -> None:
     """A gateway listens there."""
     _gateways.add(port)
 
 
-def attend(sock: Any, data: Any) -> None:
+def before_write(sock: Any, data: Any) -> None:
     """Something is about to be written to a socket, or to what can be asked like one. Raises the caller's error where
     it must not be."""
     line = _lines.get(sock)
@@ -49,9 +49,9 @@ def attend(sock: Any, data: Any) -> None:
         if line is None:
             return
         _lines[sock] = line
-    caller = whose()
+    caller = current_caller()
     if line:
-        callers.own(line, caller)
+        callers.set_owner(line, caller)
     elif caller is not None and sock.family in _INTERNET:
         _check(sock, data, caller)
 
@@ -163,8 +163,8 @@ def joined(pieces: list[Any]) -> bytes:
 
 def _watched(real: Callable[..., Any]) -> Callable[..., Any]:
     def write(self: socket.socket, *args: Any) -> Any:
-        if callers.anybody():
-            attend(self, args[0])
+        if callers.has_callers_or_connections():
+            before_write(self, args[0])
         return real(self, *args)
 
     return write
@@ -172,12 +172,12 @@ def _watched(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _watched_messages(real: Callable[..., Any]) -> Callable[..., Any]:
     def sendmsg(self: socket.socket, *args: Any) -> Any:
-        if callers.anybody():
+        if callers.has_callers_or_connections():
             if len(args) > 3 and args[3] is not None:
                 aim(self, args[3])
             else:
                 args = (list(args[0]), *args[1:])  # they may come from an iterator, which can be read only once
-                attend(self, joined(args[0]))
+                before_write(self, joined(args[0]))
         return real(self, *args)
 
     return sendmsg
