@@ -11,6 +11,11 @@ from typing import Any
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
+    ReferencedAnswer,
+    ReferencedMessage,
+    ReferencedParameter,
+    ReferencedResult,
+    ReferencedSystem,
     ResolvedValue,
     SetMessage,
     SetModel,
@@ -20,11 +25,6 @@ from rewind.edit.edits import (
     SetToolResult,
     Source,
     StepReference,
-    TakenAnswer,
-    TakenMessage,
-    TakenParameter,
-    TakenResult,
-    TakenSystem,
     TextValue,
 )
 from rewind.edit.results import found_results, new_results_of, new_results_text, with_results
@@ -117,7 +117,7 @@ def answer_for(request: HttpRequest, edit: SetResponse) -> HttpResponse:
     return speaker.response(speaker.document(said) if isinstance(said, AnswerContent) else said)
 
 
-def _again(request: HttpRequest, recorded: TakenAnswer) -> HttpResponse:
+def _again(request: HttpRequest, recorded: ReferencedAnswer) -> HttpResponse:
     """A recorded answer: as it is where it fits, else what it says, told anew."""
     speaker = identify(request.head).speaker_for(request)
     if recorded.form == speaker.form:
@@ -180,7 +180,7 @@ def with_system(draft: RequestDraft, edit: SetSystem | AppendSystem) -> RequestD
     text = written_text(edit.value)
     if text is None:
         found = resolved_value(edit.value)
-        assert isinstance(found, TakenSystem), "a system prompt was looked up"
+        assert isinstance(found, ReferencedSystem), "a system prompt was looked up"
         if isinstance(edit, SetSystem) and found.raw is not None and found.patcher == patcher.name:
             return draft.with_document(patcher.with_system(document, found.raw))
         text = found.text
@@ -206,7 +206,7 @@ def with_parameter(draft: RequestDraft, edit: SetParameter) -> RequestDraft:
         value = ABSENT if edit.removes else json_or_text(written)
     else:
         found = resolved_value(edit.value)
-        assert isinstance(found, TakenParameter), "a parameter was looked up"
+        assert isinstance(found, ReferencedParameter), "a parameter was looked up"
         if edit.path[0] in _STRUCTURE and found.patcher != patcher.name:
             raise CannotEdit(
                 f"{edit.written}: {edit.path[0]} of one API means nothing to another.",
@@ -254,7 +254,7 @@ def _new_turns(patcher: Patcher, turn: Any, edit: SetMessage) -> Sequence[Any]:
         value = json_or_text(written)
         return [value] if isinstance(value, dict) else [_with_words(patcher, turn, written, edit)]
     found = resolved_value(edit.value)
-    assert isinstance(found, TakenMessage), "a message was looked up"
+    assert isinstance(found, ReferencedMessage), "a message was looked up"
     if found.patcher == patcher.name:
         return [found.raw]
     new = patcher.written(found.message)
@@ -279,7 +279,7 @@ def replacements_by(edit: SetToolResult, patcher: Patcher) -> Callable[[int], Ne
     text = written_text(edit.value)
     if text is not None:
         return lambda _number: NewResult(text=text)
-    found: tuple[TakenResult, ...] = resolved_value(edit.value)
+    found: tuple[ReferencedResult, ...] = resolved_value(edit.value)
 
     def given(number: int) -> NewResult:
         one = found[min(number, len(found) - 1)]

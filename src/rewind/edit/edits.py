@@ -59,7 +59,7 @@ Source = TextValue | StepReference | ResolvedValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenSystem:
+class ReferencedSystem:
     """A system prompt: for its own API as it was written there, for others as a text."""
 
     patcher: str
@@ -68,7 +68,7 @@ class TakenSystem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenParameter:
+class ReferencedParameter:
     """A parameter, and the API by whose rules it is written."""
 
     patcher: str
@@ -76,7 +76,7 @@ class TakenParameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenMessage:
+class ReferencedMessage:
     """A message: for its own API as it was written there, for others without accent."""
 
     patcher: str
@@ -85,7 +85,7 @@ class TakenMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenResult:
+class ReferencedResult:
     """What a tool gave back: for its own API as it was written there, for others as a text."""
 
     patcher: str
@@ -95,7 +95,7 @@ class TakenResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenAnswer:
+class ReferencedAnswer:
     """A recorded answer, to the byte, and what it says: for a call that it does not fit as it is."""
 
     form: str

@@ -7,6 +7,11 @@ from typing import Any
 from rewind.edit.edits import (
     AppendSystem,
     Edit,
+    ReferencedAnswer,
+    ReferencedMessage,
+    ReferencedParameter,
+    ReferencedResult,
+    ReferencedSystem,
     ResolvedValue,
     SetMessage,
     SetModel,
@@ -15,11 +20,6 @@ from rewind.edit.edits import (
     SetSystem,
     SetToolResult,
     StepReference,
-    TakenAnswer,
-    TakenMessage,
-    TakenParameter,
-    TakenResult,
-    TakenSystem,
 )
 from rewind.edit.results import found_results, new_results_of, new_results_text, results_in
 from rewind.errors import CannotEdit, UsageError
@@ -68,7 +68,7 @@ def value_for(edit: Edit, origin: StepReference, request: HttpRequest, response:
             if response is None:
                 raise UsageError(f"{step} has no answer.", hint=hint.removesuffix(" --context"))
             answered = identify(request.head).reader.answered(request, response)
-            return TakenAnswer(
+            return ReferencedAnswer(
                 form=identify(request.head).speaker_for(request).form, response=response, answered=answered
             )
 
@@ -82,7 +82,7 @@ def _read(request: HttpRequest) -> tuple[Patcher, Document] | None:
     return identify(request.head).patcher_for(request.head, document), document
 
 
-def _system(request: HttpRequest, asked: Asked, step: str, hint: str) -> TakenSystem:
+def _system(request: HttpRequest, asked: Asked, step: str, hint: str) -> ReferencedSystem:
     texts = [part.text for part in asked.system if isinstance(part, Text)]
     if not texts:
         raise UsageError(f"{step} has no system prompt.", hint=hint)
@@ -90,7 +90,7 @@ def _system(request: HttpRequest, asked: Asked, step: str, hint: str) -> TakenSy
     if (read := _read(request)) is not None:
         patcher, document = read
         raw, name = patcher.system(document), patcher.name
-    return TakenSystem(patcher=name, raw=raw, text="\n\n".join(texts))
+    return ReferencedSystem(patcher=name, raw=raw, text="\n\n".join(texts))
 
 
 def _parameter(path: tuple[str, ...], request: HttpRequest, asked: Asked, step: str, hint: str) -> Any:
@@ -98,12 +98,12 @@ def _parameter(path: tuple[str, ...], request: HttpRequest, asked: Asked, step: 
         patcher, document = read
         value = value_at(document, patcher.parameter(document, path))
         if value is not ABSENT:
-            return TakenParameter(patcher=patcher.name, value=value)
+            return ReferencedParameter(patcher=patcher.name, value=value)
     value = value_at(dict(asked.parameters), path)
     if value is ABSENT:
         there = ", ".join(sorted(asked.parameters)) or "none"
         raise UsageError(f"{step} does not set {'.'.join(path)}; it sets: {there}.", hint=hint)
-    return TakenParameter(patcher="", value=value)
+    return ReferencedParameter(patcher="", value=value)
 
 
 def _turns(request: HttpRequest) -> tuple[Patcher, Document, list[Any]] | None:
@@ -117,7 +117,7 @@ def _turns(request: HttpRequest) -> tuple[Patcher, Document, list[Any]] | None:
         return None
 
 
-def _message(index: int, request: HttpRequest, asked: Asked, step: str, hint: str) -> TakenMessage:
+def _message(index: int, request: HttpRequest, asked: Asked, step: str, hint: str) -> ReferencedMessage:
     read = _turns(request)
     messages = asked.messages if read is None else tuple(map(read[0].message, read[2]))
     if not -len(messages) <= index < len(messages):
@@ -125,11 +125,11 @@ def _message(index: int, request: HttpRequest, asked: Asked, step: str, hint: st
     # Which tool a result is of is told by the messages before it.
     message = with_matched_ids(messages)[index]
     if read is None:
-        return TakenMessage(patcher="", raw=None, message=message)
-    return TakenMessage(patcher=read[0].name, raw=read[2][index], message=message)
+        return ReferencedMessage(patcher="", raw=None, message=message)
+    return ReferencedMessage(patcher=read[0].name, raw=read[2][index], message=message)
 
 
-def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str) -> tuple[TakenResult, ...]:
+def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str) -> tuple[ReferencedResult, ...]:
     if (read := _turns(request)) is not None:
         patcher, document, _ = read
         found = found_results(patcher, document)
@@ -139,4 +139,4 @@ def _results(name: str, request: HttpRequest, asked: Asked, step: str, hint: str
     new = new_results_of(found, name)
     if not new:
         raise UsageError(f"{step} brings no new result of {name!r}; {new_results_text(found)}.", hint=hint)
-    return tuple(TakenResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new)
+    return tuple(ReferencedResult(patcher=known, raw=one.raw, text=one.text, failed=one.result.failed) for one in new)

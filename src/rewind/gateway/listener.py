@@ -21,6 +21,6 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def somebody_waits(listener: socket.socket) -> bool:
+def has_waiting_client(listener: socket.socket) -> bool:
     """Whether a client has connected and is waiting for the gateway to run."""
     return bool(select.select([listener], [], [], 0)[0])

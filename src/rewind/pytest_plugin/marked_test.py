@@ -150,7 +150,7 @@ def _kept(run: TestedRun) -> str:
 
 @cache
 def _written_cassettes(folder: Path) -> WrittenCassettes:
-    return WrittenCassettes(folder / "ledger")
+    return WrittenCassettes(folder / "written")
 
 
 def _problem_text(problem: BadOption | RewindError) -> str:

@@ -23,7 +23,7 @@ from rewind.model.session import Recording, Session, Status, split_step
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.reading.removal import Blob, Removed, without
+from rewind.reading.removal import Blob, Removed, with_matches_removed
 from rewind.reading.report import RunReport, report_text
 from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal, compiled_patterns
@@ -209,7 +209,7 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
         blob: Blob = reader.blob
         removed, before = Removed(), recording
         if patterns:
-            recording, blob, removed = without(
+            recording, blob, removed = with_matches_removed(
                 recording, blob, Removal(patterns), lambda done, total: on_progress(_LOOKED_THROUGH, done, total)
             )
         if recording != before or len(recording.steps) < len(whole.steps):

@@ -42,7 +42,7 @@ class Removed:
         return sum(self.steps.values()) + self.elsewhere
 
 
-def without(
+def with_matches_removed(
     recording: Recording, blob: Blob, removal: Removal, on_step: Callable[[int, int], None] = lambda _done, _total: None
 ) -> tuple[Recording, Blob, Removed]:
     """The recording without what ``removal`` finds, how its bytes are read, and what that was."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindError
-from rewind.gateway.listener import listen, somebody_waits
+from rewind.gateway.listener import has_waiting_client, listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
 from rewind.providers.entry_points import any_declared
@@ -90,7 +90,7 @@ def record(options: RecordOptions) -> RecordResult:
             return _run_unrecorded(options, agent, problem)
         recording = run.recording
         assert recording is not None, "it has begun"
-        if not run.child.ended_within(BRIEF_SECONDS) or somebody_waits(listener):
+        if not run.child.ended_within(BRIEF_SECONDS) or has_waiting_client(listener):
             # Loaded only now, while the agent is starting up itself.
             from rewind.gateway.dial import Dialer
             from rewind.runs.gateway_thread import serving

@@ -4,7 +4,7 @@ import socket
 from contextlib import suppress
 
 from rewind.errors import DamagedStore
-from rewind.gateway.listener import somebody_waits
+from rewind.gateway.listener import has_waiting_client
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.step import Step
@@ -57,7 +57,7 @@ class RecordedSteps:
         self._reader.make_ready()
         size = 0
         for step in tape.steps():
-            if size > WARM_BYTES or somebody_waits(listener):
+            if size > WARM_BYTES or has_waiting_client(listener):
                 return
             if step.response is not None:
                 size += step.response.body_size

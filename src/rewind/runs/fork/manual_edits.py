@@ -31,7 +31,7 @@ def holds_placeholder(value: Any) -> bool:
     return PLACEHOLDER.search(repr(value)) is not None
 
 
-def matched(kept: str, text: str) -> bool:
+def matches_redacted(kept: str, text: str) -> bool:
     """Whether the text is what was kept, with something as long in the places of the secrets."""
     at, pattern = 0, ""
     for placeholder in PLACEHOLDER.finditer(kept):
@@ -40,7 +40,7 @@ def matched(kept: str, text: str) -> bool:
     return re.fullmatch(pattern + re.escape(kept[at:]), text) is not None
 
 
-def like(kept: str) -> str:
+def with_dummy_secrets(kept: str) -> str:
     """A text that was kept, as if the secrets were known."""
     return PLACEHOLDER.sub(lambda placeholder: "s" * len(placeholder[0]), kept)
 
@@ -141,7 +141,7 @@ def filled(sent: Any, live: Any) -> Any:
         return sent
     match sent, live:
         case str(), str():
-            return live if matched(sent, live) else sent
+            return live if matches_redacted(sent, live) else sent
         case dict(), dict():
             return {name: filled(value, live.get(name)) for name, value in sent.items()}
         case list(), list() if len(sent) == len(live):
@@ -159,7 +159,7 @@ def _filled_from_any(item: Any, live: list[Any]) -> Any:
 
 def _with_secrets(document: Any) -> Any:
     """As if the secrets were known: nothing in it is a placeholder any more."""
-    return _mapped(document, like)
+    return _mapped(document, with_dummy_secrets)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

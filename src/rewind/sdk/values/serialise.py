@@ -83,7 +83,7 @@ def plain_content(value: Any, base: type) -> Any:
     return _PLAIN[base](value)
 
 
-def promised(value: Any, known: KnownClasses | None) -> type | None:
+def annotated_plain_type(value: Any, known: KnownClasses | None) -> type | None:
     """The plain type that can stand for this value of a subclass: the annotation names it, and it has no more."""
     base = _plain_base(type(value))
     if base is None or known is None:
@@ -188,7 +188,7 @@ class _Writer:
             return self.plain(parts)
         if objects.is_object(kind):
             return self._object(value, kind)
-        if (base := promised(value, self._known)) is not None:
+        if (base := annotated_plain_type(value, self._known)) is not None:
             if self._known is not None:
                 self.plainer[f"{class_name(kind)} as {base.__name__}"] = None
             return self.plain(plain_content(value, base))
@@ -336,7 +336,7 @@ class _Comparison:
     def same(self, value: Any, back: Any, *, ask: bool) -> bool:
         kind = type(back)
         if type(value) is not kind:
-            if promised(value, self._known) is not kind:
+            if annotated_plain_type(value, self._known) is not kind:
                 return False
             self._ask(value, back, ask)
             value = plain_content(value, kind)

@@ -62,7 +62,7 @@ def unseal_good(lines: Iterable[bytes]) -> Iterator[Fields]:
             yield unseal(line)
 
 
-def welded(line: bytes) -> list[Fields]:
+def lines_in_damaged_line(line: bytes) -> list[Fields]:
     """The good lines inside a bad one: a newline that was overwritten welds two lines together."""
     ends = [0, *(found.end() for found in _SEAL.finditer(line))]
     return list(unseal_good(line[line.find(b"{", start) : end] for start, end in pairwise(ends)))

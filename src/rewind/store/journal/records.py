@@ -13,7 +13,7 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.journal.lines import BadLine, Fields, is_torn, unseal, welded
+from rewind.store.journal.lines import BadLine, Fields, is_torn, lines_in_damaged_line, unseal
 
 USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
 """Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
@@ -318,7 +318,7 @@ def read_journal(data: bytes) -> Journal:
         try:
             sound = [unseal(line)]
         except BadLine as why:
-            sound = welded(line)
+            sound = lines_in_damaged_line(line)
             if is_tail and journal.end is None and not sound and is_torn(line):
                 break
             bad += 1
