@@ -17,7 +17,7 @@ from rewind.compare.run import ComparedRun
 from rewind.demo.run import DemoProvider
 from rewind.errors import ExitCode
 from rewind.model.step import Step
-from rewind.runs.probe import NothingToProve, Proof, ProveOptions, Trial, prove
+from rewind.runs.probe import NothingToProve, ProbeResult, Proof, ProveOptions, prove
 from rewind.runs.record import RecordOptions, record
 from rewind.store.library import Library
 from support.effort import sample
@@ -108,7 +108,7 @@ def test_the_sentence_that_turns_the_outcome_is_found_among_forty(bench: Bench, 
     bad = bench.record("bad", prompt(changed=True, telling=telling))
     finding = bench.finding(good, bad)
     assert finding.step == (3, 3) and finding.causes[0].kind is CauseKind.SYSTEM
-    trials: list[Trial] = []
+    trials: list[ProbeResult] = []
     proof = bench.prove(finding, bad, on_trial=trials.append)
     assert [trial.kind for trial in proof.proven] == [CauseKind.SYSTEM]
     assert proof.control.outcomes == (AnswerOutcome.BAD,)

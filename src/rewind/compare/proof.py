@@ -87,7 +87,7 @@ def is_reworded(hunk: Hunk) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class HunkSelection:
     """A question: does the outcome turn if these hunks are put back?"""
 
     put_back: frozenset[int]
@@ -95,7 +95,7 @@ class Probe:
     """The fewest hunks of which that is known or follows, if nobody asks any further."""
 
 
-Search = Generator[Probe, bool, frozenset[int]]
+Search = Generator[HunkSelection, bool, frozenset[int]]
 """Yields probes, is sent whether the outcome turned, and gives the fewest hunks that turn it."""
 
 
@@ -108,14 +108,14 @@ def smallest(count: int) -> Search:
     return (yield from _delta_debugging(everything))
 
 
-def _halving(everything: frozenset[int]) -> Generator[Probe, bool, frozenset[int] | None]:
+def _halving(everything: frozenset[int]) -> Generator[HunkSelection, bool, frozenset[int] | None]:
     """For one culprit; ``None`` where there are several."""
     left, inferred = everything, False
     while len(left) > 1:
         first, second = _split(sorted(left), 2)
-        inferred = not (yield Probe(first, left))
+        inferred = not (yield HunkSelection(first, left))
         left = second if inferred else first
-    if inferred and not (yield Probe(left, everything)):
+    if inferred and not (yield HunkSelection(left, everything)):
         return None
     return left
 
@@ -127,7 +127,7 @@ def _delta_debugging(everything: frozenset[int]) -> Search:
         pieces = [piece for piece in _split(sorted(left), parts) if piece]
         smaller = None
         for candidate in [*pieces, *(left - piece for piece in pieces)]:
-            if candidate != left and candidate and (yield Probe(candidate, left)):
+            if candidate != left and candidate and (yield HunkSelection(candidate, left)):
                 smaller = candidate
                 break
         if smaller is not None:

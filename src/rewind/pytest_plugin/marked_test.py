@@ -101,7 +101,7 @@ class MarkedTest:
             raise pytest.fail.Exception(text, pytrace=False) from None
 
     def _verdict(self, *, strict: bool) -> str:
-        return "" if self._run is None else self._run.verdict(strict=strict)
+        return "" if self._run is None else self._run.failure_text(strict=strict)
 
     def add_to_report(self, report: pytest.TestReport) -> None:
         """Called for each phase; a failing run is kept, and its report says what we know."""

@@ -153,7 +153,7 @@ class TestedRun:
 
     # ── judging ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def verdict(self, *, strict: bool) -> str:
+    def failure_text(self, *, strict: bool) -> str:
         """Why the test cannot pass; empty where it can."""
         misses = self.misses()
         if misses and self._cassette.action is CassetteAction.MISSING:

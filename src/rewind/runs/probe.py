@@ -69,12 +69,12 @@ class ProveOptions:
     prices: Pricing | None = None
     announce: Callable[[str], None] = lambda _sentence: None
     """Told, once, what a person should know before an agent starts."""
-    on_trial: Callable[["Trial"], None] = lambda _trial: None
+    on_trial: Callable[["ProbeResult"], None] = lambda _trial: None
     """Called with each trial when it is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ProbeResult:
     """Something that was put back, and how the runs came out."""
 
     what: str
@@ -114,8 +114,8 @@ class Smallest:
 class Proof:
     """What the probes came to."""
 
-    control: Trial
-    trials: tuple[Trial, ...] = ()
+    control: ProbeResult
+    trials: tuple[ProbeResult, ...] = ()
     smallest: Smallest | None = None
     live_calls: int = 0
     spent: Spending = field(default_factory=Spending)
@@ -123,7 +123,7 @@ class Proof:
     """Why not all was tried."""
 
     @property
-    def proven(self) -> tuple[Trial, ...]:
+    def proven(self) -> tuple[ProbeResult, ...]:
         """Without it no run came out well, and with it every one did."""
         if self.control.like_good:
             return ()
@@ -186,7 +186,7 @@ class _Prover:
             control = self._try("nothing, as a control", ())
         except _Stopped as stop:
             raise NothingToProve(f"The control could not be completed: {stop}.") from stop
-        trials: list[Trial] = []
+        trials: list[ProbeResult] = []
         stopped, least = None, None
         try:
             # What was tried before a stop stays in the list.
@@ -209,17 +209,19 @@ class _Prover:
             stopped=stopped,
         )
 
-    def _put_back(self, remedy: Remedy) -> Trial:
+    def _put_back(self, remedy: Remedy) -> ProbeResult:
         try:
             return self._try(remedy.what, remedy.edits, kind=remedy.kind)
         except CannotEdit as refusal:
-            trial = Trial(what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip("."))
+            trial = ProbeResult(
+                what=remedy.what, edits=remedy.edits, kind=remedy.kind, refused=refusal.message.rstrip(".")
+            )
             self._options.on_trial(trial)
             return trial
 
     # ── one probe ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _try(self, what: str, edits: tuple[Edit, ...], kind: CauseKind | None = None) -> Trial:
+    def _try(self, what: str, edits: tuple[Edit, ...], kind: CauseKind | None = None) -> ProbeResult:
         outcomes, sessions = [], []
         for sample in range(self._options.samples):
             if self._calls >= self._options.most_calls:
@@ -227,7 +229,7 @@ class _Prover:
             result = self._fork(edits, sample)
             outcomes.append(self._outcome(result))
             sessions.append(result.session_id)
-        trial = Trial(what=what, edits=edits, outcomes=tuple(outcomes), sessions=tuple(sessions), kind=kind)
+        trial = ProbeResult(what=what, edits=edits, outcomes=tuple(outcomes), sessions=tuple(sessions), kind=kind)
         self._options.on_trial(trial)
         return trial
 

@@ -23,7 +23,7 @@ from rewind.views.session import session as session_view
 from rewind.views.session import surroundings as surroundings_view
 
 if TYPE_CHECKING:
-    from rewind.runs.probe import Proof, Smallest, Trial
+    from rewind.runs.probe import ProbeResult, Proof, Smallest
 
 
 def tokens_of(totals: Totals) -> int | None:
@@ -308,7 +308,7 @@ def proof(proof: "Proof") -> dict[str, Any]:
     }
 
 
-def _trial(trial: "Trial") -> dict[str, Any]:
+def _trial(trial: "ProbeResult") -> dict[str, Any]:
     return {
         "put_back": trial.what,
         "cause": None if trial.kind is None else slug(trial.kind),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.compare.proof import Hunk, Patchwork, Probe, Search, by_sentence, by_word, finer, smallest
+from rewind.compare.proof import Hunk, HunkSelection, Patchwork, Search, by_sentence, by_word, finer, smallest
 
 
 def answered(search: Search, turns: Callable[[frozenset[int]], bool]) -> tuple[frozenset[int], int]:
@@ -60,7 +60,7 @@ def test_either_of_two_sentences_is_enough_and_one_is_found() -> None:
 def test_every_probe_says_what_is_known_if_nobody_asks_any_further() -> None:
     search = smallest(8)
     probe = next(search)
-    assert probe == Probe(frozenset({0, 1, 2, 3}), frozenset(range(8)))
+    assert probe == HunkSelection(frozenset({0, 1, 2, 3}), frozenset(range(8)))
     assert search.send(True).known == {0, 1, 2, 3}
 
 

@@ -10,13 +10,13 @@ from rewind.compare.proof import AnswerOutcome, Hunk
 from rewind.text import dollars, plural
 
 if TYPE_CHECKING:
-    from rewind.runs.probe import Proof, Smallest, Trial
+    from rewind.runs.probe import ProbeResult, Proof, Smallest
 
 _FACTS = 11
 """Columns of the labels, as on the screen above it."""
 
 
-def print_trial(terminal: Terminal, trial: "Trial") -> None:
+def print_trial(terminal: Terminal, trial: "ProbeResult") -> None:
     """One line for each probe, while the next one is on its way."""
     terminal.line(Span(f"  put back: {trial.what} → {_came_out(trial)}", "dim"))
 
@@ -61,7 +61,7 @@ def _table(proof: "Proof") -> Iterator[tuple[str, Line]]:
         label = ""
 
 
-def _came_out(trial: "Trial") -> str:
+def _came_out(trial: "ProbeResult") -> str:
     if trial.refused is not None:
         return f"could not be put back: {trial.refused}"
     if len(trial.outcomes) == 1:
@@ -83,7 +83,7 @@ _AMONG = {
 }
 
 
-def _where(trial: "Trial") -> str:
+def _where(trial: "ProbeResult") -> str:
     return f"  {' '.join(trial.sessions)}"
 
 
