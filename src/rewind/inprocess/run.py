@@ -48,9 +48,9 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.harness import SessionRecording, session_start
 from rewind.runs.junction import Junction
-from rewind.runs.provenance import Provenance
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import DUMMY_KEY, rerun_start
+from rewind.runs.surroundings import SurroundingsLookup
 from rewind.runs.tally import Tally
 
 __all__ = [
@@ -83,7 +83,7 @@ class _Begun:
     tape: Tape | None
     """Of a replay."""
     recording: SessionRecording | None
-    provenance: Provenance | None
+    lookup: SurroundingsLookup | None
     unseen: UnseenConnections | None
     """Of an offline run."""
 
@@ -136,10 +136,10 @@ class InProcessRun(Caller):
         tape = None if steps is None else steps.tape()
         with redirect_callers.ourselves():
             recording = self._record(environ, redactor, reach, steps)
-            provenance = None
+            lookup = None
             if recording is not None and steps is None:
-                provenance = Provenance(recording.start.cwd, environ, redactor, recording.surroundings)
-                provenance.start()
+                lookup = SurroundingsLookup(recording.start.cwd, environ, redactor, recording.surroundings)
+                lookup.start()
         junction = Junction(
             policy=RecordAll() if steps is None or tape is None else self._policy(steps, tape),
             rules=reach.recorded,
@@ -161,7 +161,7 @@ class InProcessRun(Caller):
             tool_calls=ToolCalls(gateway, junction),
             tape=tape,
             recording=recording,
-            provenance=provenance,
+            lookup=lookup,
             unseen=UnseenConnections() if self.rules.offline else None,
         )
         if self.rules.offline:
@@ -256,8 +256,8 @@ class InProcessRun(Caller):
 
     def _close(self, begun: _Begun, exit_code: int) -> None:
         """Let go of what it has."""
-        if begun.provenance is not None:
-            begun.provenance.stop()
+        if begun.lookup is not None:
+            begun.lookup.stop()
         if begun.recording is not None:
             begun.recording.end(exit_code, self._tally)
 

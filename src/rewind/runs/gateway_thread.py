@@ -16,7 +16,7 @@ from rewind.gateway.upstream import Pool
 from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.harness import AgentRun, SessionRecording
 from rewind.runs.junction import Junction
-from rewind.runs.provenance import Provenance
+from rewind.runs.surroundings import SurroundingsLookup
 
 
 class BackgroundGateway:
@@ -102,7 +102,7 @@ def serving(
     looking = None
     if provenance is not None:
         folder, tell = provenance.start.cwd, provenance.surroundings
-        looking = Provenance(folder, run.agent.environ, junction.redactor, tell)
+        looking = SurroundingsLookup(folder, run.agent.environ, junction.redactor, tell)
         looking.start()
     bypasses: list[str] = []
     try:

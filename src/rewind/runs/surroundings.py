@@ -58,7 +58,7 @@ class _Stopped(Exception):
     """The run is over, or the time is up."""
 
 
-class Provenance:
+class SurroundingsLookup:
     """A look around in a thread of its own; ``tell`` is called once, if there is anything to tell."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Provenance:
         self._git: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._deadline = monotonic() + seconds
-        self._thread = threading.Thread(target=self._look, name="rewind-provenance", daemon=True)
+        self._thread = threading.Thread(target=self._look, name="rewind-surroundings", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

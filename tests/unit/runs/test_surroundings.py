@@ -12,7 +12,7 @@ import pytest
 from rewind.model.session import Surroundings
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
-from rewind.runs.provenance import LARGEST_CHANGES, LARGEST_LOCK, Provenance
+from rewind.runs.surroundings import LARGEST_CHANGES, LARGEST_LOCK, SurroundingsLookup
 from support.repository import Repository, hanging_git
 
 pytestmark = pytest.mark.process
@@ -29,7 +29,7 @@ def look(folder: Path, environ: Mapping[str, str] | None = None) -> Surroundings
     # A lock file of the test's own: there is something to tell whatever git says.
     (folder / "go.sum").write_text("")
     redactor = Redactor(Secrets.from_environment({"OPENAI_API_KEY": SECRET}))
-    looking = Provenance(str(folder), environ or os.environ, redactor, told.put, seconds=LONG)
+    looking = SurroundingsLookup(str(folder), environ or os.environ, redactor, told.put, seconds=LONG)
     looking.start()
     found = told.get(timeout=PATIENCE)
     looking.stop()
@@ -179,7 +179,7 @@ def test_lock_files_are_told_by_their_digest(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_gone_says_nothing(tmp_path: Path) -> None:
     told: SimpleQueue[Surroundings] = SimpleQueue()
-    looking = Provenance(str(tmp_path / "gone"), os.environ, Redactor(Secrets()), told.put)
+    looking = SurroundingsLookup(str(tmp_path / "gone"), os.environ, Redactor(Secrets()), told.put)
     looking.start()
     looking._thread.join(PATIENCE)
     looking.stop()
@@ -190,7 +190,7 @@ def test_a_git_that_hangs_is_ended_with_the_run(tmp_path: Path) -> None:
     told: SimpleQueue[Surroundings] = SimpleQueue()
     path, pids = hanging_git(tmp_path / "bin")
     (tmp_path / "uv.lock").write_text("version = 1\n")
-    looking = Provenance(str(tmp_path), {"PATH": str(path)}, Redactor(Secrets()), told.put, seconds=LONG)
+    looking = SurroundingsLookup(str(tmp_path), {"PATH": str(path)}, Redactor(Secrets()), told.put, seconds=LONG)
     looking.start()
     left_behind = _wait_for_pids(pids)
     looking.stop()  # would take an hour, were it not killed
@@ -203,7 +203,7 @@ def test_a_git_that_takes_too_long_is_ended_before(tmp_path: Path) -> None:
     told: SimpleQueue[Surroundings] = SimpleQueue()
     path, pids = hanging_git(tmp_path / "bin")
     (tmp_path / "uv.lock").write_text("version = 1\n")
-    looking = Provenance(str(tmp_path), {"PATH": str(path)}, Redactor(Secrets()), told.put, seconds=1.0)
+    looking = SurroundingsLookup(str(tmp_path), {"PATH": str(path)}, Redactor(Secrets()), told.put, seconds=1.0)
     looking.start()
     assert list(told.get(timeout=PATIENCE).locks) == ["uv.lock"]
     looking.stop()
@@ -214,7 +214,7 @@ def test_a_git_that_takes_too_long_is_ended_before(tmp_path: Path) -> None:
 
 def test_nothing_is_told_once_the_run_is_over(repository: Repository) -> None:
     told: SimpleQueue[Surroundings] = SimpleQueue()
-    looking = Provenance(str(repository.folder), os.environ, Redactor(Secrets()), told.put)
+    looking = SurroundingsLookup(str(repository.folder), os.environ, Redactor(Secrets()), told.put)
     looking.stop()
     looking.start()
     looking._thread.join(PATIENCE)
