@@ -3,7 +3,7 @@
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId, blob_id
-from rewind.model.session import Portable, Recording, Session, SessionStart, Status
+from rewind.model.session import Recording, Session, SessionFile, SessionStart, Status
 from rewind.model.step import Ending, Step, StepKind, StepRequest, StepResponse
 from rewind.reading.cassettes import RecordedRun
 
@@ -27,13 +27,13 @@ def step(index: int, question: str, *, host: str = "api.openai.com", tape: int |
     return Step(request=request, response=response), body
 
 
-def portable(*steps: tuple[Step, bytes], **start: object) -> Portable:
+def portable(*steps: tuple[Step, bytes], **start: object) -> SessionFile:
     known = {"id": SessionId("0" * 8), "name": None, "command": ("python", "/home/ada/x.py"), "cwd": "/home/ada"}
     begun = SessionStart(**{**known, "started": 1.0, "rewind_version": "1", **start})  # type: ignore[arg-type]
     session = Session(start=begun, end=None, status=Status.RUNNING, folder="")
     recording = Recording(session=session, steps=tuple(step for step, _ in steps))
-    return Portable(recording=recording, blobs={blob_id(body): body for body in (b"", *(body for _, body in steps))})
+    return SessionFile(recording=recording, blobs={blob_id(body): body for body in (b"", *(body for _, body in steps))})
 
 
-def run_of(source: Portable) -> RecordedRun:
+def run_of(source: SessionFile) -> RecordedRun:
     return RecordedRun(recording=source.recording, blob=lambda name: source.blobs[name])

@@ -19,13 +19,13 @@ from rewind.formats.vcr import read_vcr
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import Portable
+from rewind.model.session import SessionFile
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.policies import Replay
 from rewind.playback.tape import Tape
 from rewind.reading.import_ import session_of_exchanges
-from rewind.store.session_files import PortableReader
+from rewind.store.session_files import SessionFileReader
 from rewind.wire.encoding import decode
 from support.imported import playing, taken_in
 from support.lab import Lab
@@ -62,7 +62,7 @@ def by_vcrpy(exchanges: list[Exchange]) -> bytes:
     return text.encode()
 
 
-def session_of(foreign: ForeignRecording) -> Portable:
+def session_of(foreign: ForeignRecording) -> SessionFile:
     return session_of_exchanges(foreign, session_id=SessionId("0123abcd"), name="traffic", tags={}, env={})
 
 
@@ -70,7 +70,7 @@ def by_us(exchanges: list[Exchange]) -> bytes:
     """As our own HAR."""
     foreign = tuple(ForeignExchange(request=one.request, response=one.response) for one in exchanges)
     portable = session_of(ForeignRecording(exchanges=foreign, tool="traffic"))
-    return write_har(portable.recording, PortableReader(portable).blob)
+    return write_har(portable.recording, SessionFileReader(portable).blob)
 
 
 def cassettes(exchanges: list[Exchange]) -> Iterator[list[Exchange]]:
@@ -78,9 +78,9 @@ def cassettes(exchanges: list[Exchange]) -> Iterator[list[Exchange]]:
         yield list(group)
 
 
-def played(portable: Portable, asked: list[Exchange]) -> list[HttpResponse | str]:
+def played(portable: SessionFile, asked: list[Exchange]) -> list[HttpResponse | str]:
     """What a replay gives to these requests, one after the other; or why it gives nothing."""
-    reader = PortableReader(portable)
+    reader = SessionFileReader(portable)
 
     def call_of(step: Step) -> Call:
         return understand(HttpRequest(head=step.request.head, body=reader.blob(step.request.body)))
@@ -114,7 +114,7 @@ def test_every_cassette_of_the_set_as_har_is_played_whole_and_written_the_same_a
         for one, answer in zip(group, played(portable, group), strict=True):
             assert isinstance(answer, HttpResponse), answer
             assert (answer.head.status, answer.body) == (one.response.head.status, one.response.body)
-        again = json.loads(write_har(portable.recording, PortableReader(portable).blob))
+        again = json.loads(write_har(portable.recording, SessionFileReader(portable).blob))
         for entry, before in zip(again["log"]["entries"], json.loads(file)["log"]["entries"], strict=True):
             assert entry["response"]["content"] == before["response"]["content"]
             assert entry["request"].get("postData") == before["request"].get("postData")

@@ -191,7 +191,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Portable:
+class SessionFile:
     """A session outside the store, read whole from one file: its recording, and its bytes by name."""
 
     recording: Recording

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rewind.errors import BadCassette, EnvironmentProblem
-from rewind.model.session import Portable, SessionEnd, Status
+from rewind.model.session import SessionEnd, SessionFile, Status
 from rewind.model.step import Step
 from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
 from rewind.pytest_plugin.modes import Mode, pytest_command
@@ -79,7 +79,7 @@ class CassetteUpdate:
         self._written = written
         self._cassette = cassette
 
-    def opened_tape(self) -> Portable | None:
+    def opened_tape(self) -> SessionFile | None:
         """What answers the test, if anything; and a check that what must be kept can be read, before anything is
         spent. Raises BadCassette."""
         cassette = self._cassette
@@ -96,7 +96,7 @@ class CassetteUpdate:
         new_part = self._written.new_part(self._cassette.path)
         return new_part if self._cassette.action.writes and new_part.exists() else self._cassette.path
 
-    def _opened(self, path: Path) -> Portable:
+    def _opened(self, path: Path) -> SessionFile:
         try:
             return open_cassette(path)
         except BadCassette as problem:
@@ -106,7 +106,7 @@ class CassetteUpdate:
             raise problem.about(self._cassette.shown, hint=hint) from None
 
     def write(
-        self, run: RecordedRun, tape: Portable | None, usage: CassetteUsage, *, hosts: Sequence[str]
+        self, run: RecordedRun, tape: SessionFile | None, usage: CassetteUsage, *, hosts: Sequence[str]
     ) -> CassetteUsage:
         """``run`` is what the passing test did, ``tape`` what answered it. Raises RewindError."""
         cassette, path = self._cassette, self._cassette.path

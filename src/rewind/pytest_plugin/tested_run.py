@@ -14,7 +14,7 @@ from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun
 from rewind.inprocess.shared_gateway import ChildVariables, hook_variables, shared_gateway
 from rewind.model.ids import SessionId
-from rewind.model.session import Portable, Recording, Session, SessionStart, Status
+from rewind.model.session import Recording, Session, SessionFile, SessionStart, Status
 from rewind.model.step import StepKind
 from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
 from rewind.pytest_plugin.cassette_update import (
@@ -59,7 +59,7 @@ class TestedRun:
         self._cassette = cassette
         self._update = CassetteUpdate(state, written, cassette)
         self._environment = pytest.MonkeyPatch()
-        self._tape: Portable | None = None
+        self._tape: SessionFile | None = None
         self._run: InProcessRun | None = None
         self._put_back: Callable[[], None] = lambda: None
 
@@ -92,7 +92,7 @@ class TestedRun:
         for name, value in variables.items():
             self._environment.setenv(name, value)
 
-    def _options(self, answers: Portable | None) -> InProcessOptions:
+    def _options(self, answers: SessionFile | None) -> InProcessOptions:
         state, options, settings = self._state, self._cassette.options, settings_at(self._state.root)
         return InProcessOptions(
             home=state.folder / "store",
@@ -275,7 +275,7 @@ def prices_at(folder: Path) -> ProjectPrices:
     return ProjectPrices(settings_at(folder))
 
 
-def empty_tape() -> Portable:
+def empty_tape() -> SessionFile:
     """What answers a test that has no cassette."""
     start = SessionStart(
         id=SessionId("0" * 8),
@@ -287,7 +287,7 @@ def empty_tape() -> Portable:
         key_variables=_USUAL_KEYS,
     )
     session = Session(start=start, end=None, status=Status.ENDED, folder="")
-    return Portable(recording=Recording(session=session, steps=()), blobs={})
+    return SessionFile(recording=Recording(session=session, steps=()), blobs={})
 
 
 def miss_text(note: MissNote) -> str:

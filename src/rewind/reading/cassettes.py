@@ -10,11 +10,11 @@ from pathlib import Path
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import BlobId, MatchKey
-from rewind.model.session import Portable, Recording, SessionStart
+from rewind.model.session import Recording, SessionFile, SessionStart
 from rewind.model.step import Step
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.journal.reader import FolderReader, SessionReader
-from rewind.store.session_files import PortableReader, open_session_file
+from rewind.store.session_files import SessionFileReader, open_session_file
 
 Blob = Callable[[BlobId], bytes]
 
@@ -27,8 +27,8 @@ class RecordedRun:
     blob: Blob
 
     @classmethod
-    def on(cls, cassette: Portable) -> "RecordedRun":
-        return cls(recording=cassette.recording, blob=PortableReader(cassette).blob)
+    def on(cls, cassette: SessionFile) -> "RecordedRun":
+        return cls(recording=cassette.recording, blob=SessionFileReader(cassette).blob)
 
     def bodies(self, step: Step) -> tuple[bytes, bytes]:
         """Of the request and of its answer; an answer that never came is empty."""
@@ -60,14 +60,14 @@ class RunFolder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def open_cassette(path: Path) -> Portable:
+def open_cassette(path: Path) -> SessionFile:
     """Raises BadCassette."""
     return open_session_file(str(path))
 
 
-def tape_reader(cassette: Portable) -> SessionReader:
+def tape_reader(cassette: SessionFile) -> SessionReader:
     """The cassette as a tape to play."""
-    return PortableReader(cassette)
+    return SessionFileReader(cassette)
 
 
 def save_cassette(path: Path, run: RecordedRun) -> None:
@@ -92,7 +92,7 @@ def as_if_live(run: RecordedRun) -> RecordedRun:
 
 
 def extended(
-    cassette: Portable, played: Sequence[Step], added: RecordedRun, *, hosts: Sequence[str] = ()
+    cassette: SessionFile, played: Sequence[Step], added: RecordedRun, *, hosts: Sequence[str] = ()
 ) -> RecordedRun:
     """All that the cassette has, and behind it what went live: a diff shows new lines only.
 
@@ -119,7 +119,7 @@ def extended(
         ),
     )
     steps = (*cassette.recording.steps, *_numbered(new, after=cassette.recording.steps))
-    before = PortableReader(cassette)
+    before = SessionFileReader(cassette)
 
     def blob(name: BlobId) -> bytes:
         return before.blob(name) if name in cassette.blobs else added.blob(name)

@@ -27,7 +27,7 @@ from rewind.formats.vcr import read_vcr
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, without_headers
 from rewind.model.ids import BlobId, SessionId, blob_id
-from rewind.model.session import Portable, Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import Recording, Session, SessionEnd, SessionFile, SessionStart, Status
 from rewind.model.step import Ending, Step, StepResponse
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
@@ -252,7 +252,7 @@ class _Source:
 
 def session_of_exchanges(
     foreign: ForeignRecording, *, session_id: SessionId, name: str, tags: Mapping[str, str], env: Mapping[str, str]
-) -> Portable:
+) -> SessionFile:
     """The session that these exchanges make, redacted and understood as if they had just been recorded.
 
     ``env`` holds credentials that may be in them, too.
@@ -292,7 +292,7 @@ def session_of_exchanges(
         remarks=remarks,
     )
     session = Session(start=start, end=end, status=Status.ENDED, folder=folder_name(start))
-    return Portable(recording=Recording(session=session, steps=steps), blobs=blobs)
+    return SessionFile(recording=Recording(session=session, steps=steps), blobs=blobs)
 
 
 class _StepOfExchange:

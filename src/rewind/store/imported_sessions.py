@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
-from rewind.model.session import Portable, Recording
+from rewind.model.session import Recording, SessionFile
 from rewind.model.step import Step
 from rewind.store.files import make_private_folder, prepare_home, reason
 from rewind.store.journal.lines import Fields
 from rewind.store.journal.records import end_fields, request_fields, response_fields, session_fields
 from rewind.store.journal.writer import STREAMS, SessionWriter
 from rewind.store.library import Library
-from rewind.store.session_files import PortableReader
+from rewind.store.session_files import SessionFileReader
 
 
-def import_session(home: Path, portable: Portable) -> bool:
+def import_session(home: Path, portable: SessionFile) -> bool:
     """Put the session into the store, marked as one that came in a file. Raises EnvironmentProblem.
 
     False if the very same session was there already.
@@ -82,9 +82,9 @@ class _RecordedTime:
         return round(self.time * 1_000_000)
 
 
-def _written(home: Path, portable: Portable) -> Path:
+def _written(home: Path, portable: SessionFile) -> Path:
     """The folder of the session, in a store of its own."""
-    recording, reader = portable.recording, PortableReader(portable)
+    recording, reader = portable.recording, SessionFileReader(portable)
     start, end = recording.session.start, recording.session.end
     clock = _RecordedTime(start.started)
     writer = SessionWriter.create(home, replace(start, imported=True), clock=clock)

@@ -15,7 +15,7 @@ from rewind.pricing.spending import Pricing
 from rewind.store.files import FOLDER, check_home, open_to_read, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
 from rewind.store.journal.totals import Totals, totals_of
-from rewind.store.session_files import PortableReader, is_session_file, names_session_file, open_session_file
+from rewind.store.session_files import SessionFileReader, is_session_file, names_session_file, open_session_file
 from rewind.store.verify import Damage, verify_session
 from rewind.text import age
 
@@ -60,7 +60,7 @@ class Library:
 
     def open(self, session: Session) -> SessionReader:
         if session.file is not None:
-            return PortableReader(open_session_file(session.file))
+            return SessionFileReader(open_session_file(session.file))
         return FolderReader(self._folder(session))
 
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:

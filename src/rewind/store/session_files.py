@@ -7,7 +7,7 @@ from pathlib import Path
 from rewind.errors import BadCassette
 from rewind.formats.recognise import FileKind, kind_by_ending
 from rewind.model.ids import BlobId
-from rewind.model.session import Portable, Recording
+from rewind.model.session import Recording, SessionFile
 from rewind.model.step import NO_BYTES
 from rewind.store.files import reason
 from rewind.store.journal.reader import SessionReader
@@ -24,7 +24,7 @@ def is_session_file(ref: str) -> bool:
     return names_session_file(ref) and Path(ref).is_file()
 
 
-def open_session_file(path: str) -> Portable:
+def open_session_file(path: str) -> SessionFile:
     """The session in that file. Raises BadCassette."""
     try:
         status = os.stat(path)  # noqa: PTH116  only what tells two states of a file apart is wanted
@@ -34,7 +34,7 @@ def open_session_file(path: str) -> Portable:
 
 
 @lru_cache(maxsize=4)
-def _opened(path: str, _state: tuple[int, ...]) -> Portable:
+def _opened(path: str, _state: tuple[int, ...]) -> SessionFile:
     if kind_by_ending(path) is FileKind.TRACE:
         from rewind.formats.trace.session import session_of_trace  # all lazily: most commands open no file
         from rewind.store.trace_files import open_trace
@@ -45,10 +45,10 @@ def _opened(path: str, _state: tuple[int, ...]) -> Portable:
     return read_cassette_file(Path(path))
 
 
-class PortableReader(SessionReader):
+class SessionFileReader(SessionReader):
     """A session from a file, which is in memory as a whole."""
 
-    def __init__(self, portable: Portable) -> None:
+    def __init__(self, portable: SessionFile) -> None:
         self._portable = portable
 
     def recording(self) -> Recording:

@@ -10,10 +10,10 @@ from rewind.formats.exchanges import ForeignExchange, ForeignRecording, WebSocke
 from rewind.formats.har import read_har, write_har
 from rewind.model.http import HttpResponse, ResponseHead
 from rewind.model.ids import SessionId
-from rewind.model.session import Portable
+from rewind.model.session import SessionFile
 from rewind.model.step import Ending
 from rewind.reading.import_ import session_of_exchanges
-from rewind.store.session_files import PortableReader
+from rewind.store.session_files import SessionFileReader
 from support.exchanges import answer_with, request_of
 
 BYTES = bytes(range(256))
@@ -67,12 +67,12 @@ EXCHANGES = (
 )
 
 
-def session_of(foreign: ForeignRecording) -> Portable:
+def session_of(foreign: ForeignRecording) -> SessionFile:
     return session_of_exchanges(foreign, session_id=SessionId("0123abcd"), name="n", tags={}, env={})
 
 
-def har_of(portable: Portable) -> bytes:
-    return write_har(portable.recording, PortableReader(portable).blob)
+def har_of(portable: SessionFile) -> bytes:
+    return write_har(portable.recording, SessionFileReader(portable).blob)
 
 
 RECORDED = session_of(ForeignRecording(exchanges=EXCHANGES, tool="test"))

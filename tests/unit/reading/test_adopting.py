@@ -7,10 +7,10 @@ from dataclasses import replace
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording
 from rewind.model.http import Headers, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import Portable
+from rewind.model.session import SessionFile
 from rewind.model.step import Ending, StepKind
 from rewind.reading.import_ import UNDATED, session_of_exchanges
-from rewind.store.session_files import PortableReader
+from rewind.store.session_files import SessionFileReader
 from rewind.wire.encoding import decode
 from support.exchanges import answer_with, request_of, stream_of
 
@@ -39,12 +39,12 @@ def chat(
     )
 
 
-def session_of(*exchanges: ForeignExchange, env: dict[str, str] | None = None) -> Portable:
+def session_of(*exchanges: ForeignExchange, env: dict[str, str] | None = None) -> SessionFile:
     foreign = ForeignRecording(exchanges=exchanges, tool="vcrpy")
     return session_of_exchanges(foreign, session_id=ID, name="test_refund", tags={"source": "vcrpy"}, env=env or {})
 
 
-def everything(portable: Portable) -> bytes:
+def everything(portable: SessionFile) -> bytes:
     """All that would be written."""
     return repr(portable.recording).encode() + b"".join(portable.blobs.values())
 
@@ -58,7 +58,7 @@ def test_a_foreign_exchange_is_understood_as_a_recorded_one_is() -> None:
     assert step.request.sketch and step.response.reading.said
     assert step.response.reading.text == "Hello"
     assert step.response.reading.usage.input == 3
-    with PortableReader(portable) as reader:
+    with SessionFileReader(portable) as reader:
         assert json.loads(reader.blob(step.request.body)) == QUESTION
         assert json.loads(reader.blob(step.response.body)) == ANSWER
 

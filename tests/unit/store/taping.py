@@ -8,7 +8,7 @@ from typing import Any
 
 from rewind.model.http import Chunk, Headers, ResponseHead
 from rewind.model.ids import BlobId, blob_id
-from rewind.model.session import Portable, Recording, Session, SessionEnd
+from rewind.model.session import Recording, Session, SessionEnd, SessionFile
 from rewind.model.step import Step
 from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.write import write_cassette
@@ -85,12 +85,12 @@ def taped_steps(
     return Taped(Recording(session=session, steps=tuple(step for step, _ in made)), blobs)
 
 
-def again(portable: Portable) -> bytes:
+def again(portable: SessionFile) -> bytes:
     """The cassette of what a cassette holds."""
     return write_cassette(portable.recording, portable.blobs.__getitem__)
 
 
-def assert_comes_back(tape: Taped) -> Portable:
+def assert_comes_back(tape: Taped) -> SessionFile:
     """Steps, bodies and text are the same after reading."""
     data = tape.cassette()
     portable = read_cassette(data, file="x.rw")

@@ -11,7 +11,7 @@ import pytest
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.ids import BlobId, blob_id
-from rewind.model.session import Portable, Status
+from rewind.model.session import SessionFile, Status
 from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.write import write_cassette
 from rewind.store.files import GrowingFile
@@ -22,7 +22,7 @@ from unit.store.taping import Taped, ended, taped
 from unit.store.test_cassette import PAIRS, rich
 
 
-def portable_of(tape: Taped) -> Portable:
+def portable_of(tape: Taped) -> SessionFile:
     return read_cassette(tape.cassette(), file="x.rw")
 
 

@@ -30,7 +30,7 @@ from rewind.match.call import understand
 from rewind.model.http import Chunk, HttpRequest, HttpResponse, RequestHead
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.message import Answered, Asked, Message, Part, Role
-from rewind.model.session import TRACE_SOURCE, Portable, Recording, Session, SessionEnd, SessionStart, Status
+from rewind.model.session import TRACE_SOURCE, Recording, Session, SessionEnd, SessionFile, SessionStart, Status
 from rewind.model.step import Ending, Step, StepRequest, StepResponse
 from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
@@ -50,7 +50,7 @@ _KEY_RULE = "rt1"
 """Of the keys of calls that are not read whole; see :mod:`rewind.match.call` for those of all others."""
 
 
-def session_of_trace(file: TraceFile, run: str | None = None, limits: TraceLimits = LIMITS) -> Portable:
+def session_of_trace(file: TraceFile, run: str | None = None, limits: TraceLimits = LIMITS) -> SessionFile:
     """The session that a run of a trace comes to (default: the run that began last).
 
     Raises SessionNotFound or BadCassette.
@@ -61,17 +61,17 @@ def session_of_trace(file: TraceFile, run: str | None = None, limits: TraceLimit
     steps = tuple(_steps(lines, story.events, bodies, limits))
     damage = (*_other_runs(lines), *lines.damage, *story.left_out)
     session = _session(file.name, lines)
-    return Portable(recording=Recording(session=session, steps=steps, damage=damage), blobs=bodies)
+    return SessionFile(recording=Recording(session=session, steps=steps, damage=damage), blobs=bodies)
 
 
-def digest_of(file: TraceFile, portable: Portable) -> str:
+def digest_of(file: TraceFile, portable: SessionFile) -> str:
     """Of what could be read of the trace just now: it may be growing, and outputs beside it may be missing."""
     digest = hashlib.sha256(file.data)
     digest.update("\n".join(portable.recording.damage).encode("utf-8", "replace"))
     return digest.hexdigest()
 
 
-def kept_as(portable: Portable, session_id: SessionId, digest: str, name: str | None) -> Portable:
+def kept_as(portable: SessionFile, session_id: SessionId, digest: str, name: str | None) -> SessionFile:
     """The session as the store is to have it: under an id of its own, and with what could not be read of its file.
 
     A trace grows. Each state of it that is imported is a session for itself; the run's own id stays in a tag.

@@ -7,7 +7,7 @@ from typing import Any
 
 from rewind.errors import BadCassette, UsageError
 from rewind.model.ids import BlobId
-from rewind.model.session import Portable, Recording, Session
+from rewind.model.session import Recording, Session, SessionFile
 from rewind.model.step import Step
 from rewind.store.cassette import records
 from rewind.store.cassette.bodies import MOST_OF_BODIES, BodyReader, sizes_in
@@ -26,7 +26,7 @@ _OF_A_STEP = 8 * 1024
 """What a step takes besides its bodies, as most do. Only what is more counts as memory that is kept."""
 
 
-def read_cassette_file(path: Path) -> Portable:
+def read_cassette_file(path: Path) -> SessionFile:
     """The session in that file, packed or not. Raises BadCassette."""
     try:
         with path.open("rb", buffering=0) as file:
@@ -39,7 +39,7 @@ def read_cassette_file(path: Path) -> Portable:
     return read_cassette(data, file=str(path))
 
 
-def read_cassette(data: bytes, *, file: str) -> Portable:
+def read_cassette(data: bytes, *, file: str) -> SessionFile:
     """The session in that text, every byte of it checked. Raises BadCassette, and nothing else."""
     try:
         return _read(data, file)
@@ -49,7 +49,7 @@ def read_cassette(data: bytes, *, file: str) -> Portable:
         raise BadCassette(f"It cannot be read ({error}).", path=file) from error
 
 
-def _read(data: bytes, file: str) -> Portable:
+def _read(data: bytes, file: str) -> SessionFile:
     cassette = unseal(data)
     manifest = cassette.manifest
     if not 0 <= manifest.steps <= MOST_STEPS:
@@ -114,7 +114,7 @@ class _Reader:
         self._small: dict[int | str, Fields] = {}
         """The small print that has been read, as it stands: what tells of bodies refers to nothing."""
 
-    def portable(self, file: str) -> Portable:
+    def portable(self, file: str) -> SessionFile:
         about = self._single("session") or bad("It does not say what was run.")
         around = self._single("surroundings")
         read_steps = [self._read_step(index, record) for index, record in self._records.steps.items()]
@@ -132,7 +132,7 @@ class _Reader:
         session = Session(start=start, end=end, status=status_of(end, running=False), folder=folder, file=file)
         surroundings = None if around is None else records.surroundings_in(around)
         recording = Recording(session=session, steps=steps, surroundings=surroundings)
-        return Portable(recording=recording, blobs=self._bodies.bodies)
+        return SessionFile(recording=recording, blobs=self._bodies.bodies)
 
     def _single(self, kind: str) -> Fields | None:
         record = self._records.single.get(kind)

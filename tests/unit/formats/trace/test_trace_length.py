@@ -17,7 +17,7 @@ from rewind.formats.trace.conversation import FirstTurns, ModelCall
 from rewind.formats.trace.lines import TraceLimits, read_run
 from rewind.formats.trace.reconstruct import reconstruct
 from rewind.model.http import HttpRequest
-from rewind.model.session import Portable
+from rewind.model.session import SessionFile
 from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
 from rewind.reading.trace_messages import replay_trace
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "long.jsonl"
 
 
-def read_long(path: Path) -> Portable:
+def read_long(path: Path) -> SessionFile:
     """As in a trace that is long already: no call is read whole that continues another."""
     return read_trace_file(path, reread_bytes=0)
 
@@ -124,7 +124,7 @@ def test_calls_of_a_conversation_share_their_turns(path: Path) -> None:
 # ── the same as if each call were read whole ─────────────────────────────────────────────────────────────────
 
 
-def same_as_read_whole(portable: Portable, sketched: int | None = None) -> None:
+def same_as_read_whole(portable: SessionFile, sketched: int | None = None) -> None:
     found = 0
     for step in portable.recording.steps:
         request = step.request

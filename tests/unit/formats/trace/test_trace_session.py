@@ -14,7 +14,7 @@ from rewind import Trace, replay
 from rewind.cli.main import run
 from rewind.conversation.outline import Outline, outline_of
 from rewind.errors import BadCassette, SessionNotFound
-from rewind.model.session import Portable, Status
+from rewind.model.session import SessionFile, Status
 from rewind.model.step import Step, StepKind
 from rewind.store.imported_sessions import import_session
 from rewind.store.journal.records import request_fields, response_fields
@@ -61,7 +61,7 @@ def rewind(
     return call
 
 
-def understood(portable: Portable) -> Outline:
+def understood(portable: SessionFile) -> Outline:
     def bodies(step: Step) -> tuple[bytes, bytes]:
         answer = b"" if step.response is None else _bytes(portable, step.response.body)
         return _bytes(portable, step.request.body), answer
@@ -69,11 +69,11 @@ def understood(portable: Portable) -> Outline:
     return outline_of(portable.recording, bodies)
 
 
-def _bytes(portable: Portable, name: Any) -> bytes:
+def _bytes(portable: SessionFile, name: Any) -> bytes:
     return portable.blobs.get(name, b"")
 
 
-def traced(path: Path, *steps: tuple[str, dict[str, Any]], **more: Any) -> Portable:
+def traced(path: Path, *steps: tuple[str, dict[str, Any]], **more: Any) -> SessionFile:
     with Trace(path, **more) as trace:
         for kind, fields in steps:
             trace.step(kind, **fields)

@@ -13,7 +13,7 @@ from openai.types.responses import Response
 from rewind import Trace
 from rewind.formats.trace.lines import TraceLimits
 from rewind.formats.trace.session import session_of_trace
-from rewind.model.session import Portable
+from rewind.model.session import SessionFile
 from rewind.store.trace_files import open_trace
 
 PROMPT = "What shall I wear in Oslo?"
@@ -23,7 +23,7 @@ SNOW = "4 degrees and snow"
 ADVICE = "Wear a coat."
 
 
-def read_trace_file(path: Path, run: str | None = None, **limits: int) -> Portable:
+def read_trace_file(path: Path, run: str | None = None, **limits: int) -> SessionFile:
     """The session in a trace, under other limits than usual where some are given."""
     return session_of_trace(open_trace(path), run, TraceLimits(**limits))
 
