@@ -59,7 +59,7 @@ Decision = Serve | Forward | Put | Refuse | StopRun
 
 
 class Policy(Protocol):
-    """Record, replay, hybrid and fork are the same path with another policy."""
+    """Record, replay and fork are the same path with another policy."""
 
     def early(self, head: RequestHead) -> Forward | None:
         """``Forward`` when the answer does not depend on the body, so that uploads can stream."""

@@ -69,7 +69,7 @@ class AnswerRecorder:
 
     @property
     def body(self) -> bytes | None:
-        """The bytes to write; ``None`` when the in-flight file has them."""
+        """The bytes to write; ``None`` when the part has them."""
         if self._replacement is not None:
             return self._replacement
         return None if self._part is not None else b"".join(self._waiting)
@@ -79,7 +79,7 @@ class AnswerRecorder:
         self._keep(self._stream.feed(data))
 
     def secure(self, writer_thread: WriterThread, index: int, at: int) -> None:
-        """Put all that is settled into the in-flight file."""
+        """Put all that is settled into the part."""
         if self._stream.withheld:
             if self._part is not None:
                 self._part.discard()

@@ -26,7 +26,7 @@ def encode_record(at: int, data: bytes) -> bytes:
 
 
 class PartFile:
-    """The in-flight answer of one step. ``append`` may run on another thread than everything else; it never raises."""
+    """The part of one step. ``append`` may run on another thread than everything else; it never raises."""
 
     def __init__(self, path: Path, head: ResponseHead, *, broken: Callable[[str], None]) -> None:
         self.path = path
