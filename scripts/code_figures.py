@@ -214,14 +214,14 @@ def main(arguments: list[str]) -> None:
         print("\ncycles")
         for group in project.cycles():
             print(f"  {' ⇄ '.join(group)}")
-        rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        packages: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         for module in project.modules.values():
-            room = ".".join(module.name.split(".")[:2])
-            rooms[room][0] += 1
-            rooms[room][1] += module.code_lines
-        print("\nrooms: modules, lines of code")
-        for room, (count, lines) in sorted(rooms.items()):
-            print(f"  {room:24} {count:>4} {lines:>7,}")
+            package = ".".join(module.name.split(".")[:2])
+            packages[package][0] += 1
+            packages[package][1] += module.code_lines
+        print("\npackages: modules, lines of code")
+        for package, (count, lines) in sorted(packages.items()):
+            print(f"  {package:24} {count:>4} {lines:>7,}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Flags, environment, pyproject and user file: read once at the door, each value with its origin.
+"""Flags, environment, pyproject and user file: read once when a command starts, each value with its origin.
 
 The nearer source wins: flag, ``REWIND_*`` variable, ``[tool.rewind]`` of the nearest pyproject.toml, user file,
 default. Lists (hosts, ignore) add up instead: a ``--host`` for one run must not silently stop the recording of

@@ -52,7 +52,7 @@ def run(arguments: list[str]) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return READER_GONE if _reader_is_gone() else _report_bug()
-    except Exception:  # noqa: BLE001 - the last door: an unknown fault keeps its traceback and says whose it is
+    except Exception:  # noqa: BLE001 - last resort: an unknown fault keeps its traceback and says whose it is
         return _report_bug()
     return code
 

@@ -77,7 +77,7 @@ class ReferencedParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencedMessage:
-    """A message: for its own API as it was written there, for others without accent."""
+    """A message: for its own API as it was written there, for others in the neutral shape."""
 
     patcher: str
     raw: Any

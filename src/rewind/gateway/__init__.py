@@ -1,1 +1,1 @@
-"""The only room that knows sockets and TLS."""
+"""The proxy of a run: sockets, TLS, HTTP/1 and WebSockets. Knows nothing of sessions."""

@@ -1,7 +1,7 @@
 """The certificate authority of one run, and the persistent one that ``init --ca`` makes.
 
 A run's CA lives in memory for hours. Leaves are minted on demand and never for a host that the rules do not record;
-the CA's name constraints are the second lock, checked by the client: it vouches for recorded hosts only. They permit
+the CA's name constraints are a second check, made by the client: it vouches for recorded hosts only. They permit
 the DNS subtrees of the host patterns (the labels right of the last ``*``) and the IP addresses among them, and exclude
 every other address. With ``--all-hosts`` there is nothing to constrain by, and the CA could vouch for any host while
 its run lasts.

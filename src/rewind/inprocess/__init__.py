@@ -1,1 +1,1 @@
-"""A run inside this very process: its connections are led to a gateway of its own."""
+"""A run inside this very process: its connections go to the one gateway that all runs of the process share."""

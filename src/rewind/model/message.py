@@ -1,4 +1,4 @@
-"""An LLM call without provider accent: what the model was given, and what it gave back.
+"""An LLM call in the neutral shape: what the model was given, and what it gave back.
 
 Codecs in :mod:`rewind.providers` make these values from recorded bytes, so every view, comparison and count reads
 one shape. A stream and the whole answer that says the same are equal values.

@@ -1,1 +1,1 @@
-"""What one API's bodies mean: pure functions over recorded bytes."""
+"""One package per API: read its bodies, change its requests, make up its answers, write its conversations."""

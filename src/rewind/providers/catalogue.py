@@ -50,7 +50,7 @@ _NEIGHBOURS = re.compile(
     r"|/api/(tags|show|version|ps)$"
     r"|/v1/(rerank|moderations|audio/[a-z]+|images/[a-z]+)$"
 )
-"""What clients ask of an LLM server besides answers. A replay without these would stop at the agent's first breath."""
+"""What clients ask of an LLM server besides answers. A replay without these would stop at the agent's first request."""
 
 
 _BY_NAME = {api.name: api for api in (*reversed(BUILT_IN), FALLBACK)}

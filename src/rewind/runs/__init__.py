@@ -1,1 +1,1 @@
-"""The use cases: they join the rooms and own nothing else."""
+"""Use cases that run an agent: record, replay, fork, probe."""

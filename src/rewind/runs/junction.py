@@ -1,12 +1,14 @@
 """One request, start to end. Read this file first.
 
     request ─► gateway ─► understand ─► policy.decide ─┬─ Serve    the tape answers
-               (sockets)  (Call)                       ├─ Forward  upstream answers ─► capture ─► store
+               (sockets)  (Call)                       ├─ Forward  upstream answers ─► redaction ─► store
+                                                       ├─ Put      an edit's answer, made up
                                                        ├─ Refuse   the reason, in the provider's own error shape
                                                        └─ StopRun  the same, to everything from now on
 
-Every byte on its way to the store passes the redactor here, and nowhere else. The gateway's thread never waits for
-the disk except at the end of an answer: writing happens on the writer thread, in order.
+Requests and answers are redacted here before they reach the store; standard streams in ``runs/harness.py``, imports
+in ``reading/import_.py``. The gateway's thread appends what is arriving to the step's part file (one write), and waits
+for the writer thread only at the end of an answer.
 """
 
 import json

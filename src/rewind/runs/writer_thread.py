@@ -1,4 +1,7 @@
-"""The one thread that writes a session down, so that the gateway's thread never waits for the disk."""
+"""The thread that writes a session's journal and pack, in order.
+
+The part of an answer that is still arriving is written on the gateway's thread.
+"""
 
 import sys
 import threading

@@ -1,1 +1,1 @@
-"""The only room that knows files and DuckDB."""
+"""The folder of recorded sessions, and the DuckDB files made from it."""

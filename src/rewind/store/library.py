@@ -1,4 +1,4 @@
-"""All recorded sessions: the store's front door. Never writes a session; an absent store is an empty one."""
+"""Finds and opens recorded sessions. Never writes one; an absent store is an empty one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The screen: whether it has colours, how wide it is, and the one door through which text reaches it.
+"""The screen: whether it has colours, how wide it is, and the one function that writes text to it.
 
 Everything given to ``line`` passes ``safe`` on its way, so what an agent or a model wrote can be shown but can
 never steer the terminal.

@@ -1,6 +1,6 @@
 """Where a connection of this process should go: to the gateway, straight on, or nowhere. Decisions only, no sockets.
 
-The same decisions as in ``hooks/python/sitecustomize.py``, which must stand alone in children;
+The same decisions as in ``gateway/hooks/python/sitecustomize.py``, which must stand alone in children;
 ``test_redirect_rules.py`` holds the two together. What differs is offline: there the gateway turns a stranger away,
 here the connection itself raises, and can say which host it was for.
 """

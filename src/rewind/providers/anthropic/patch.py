@@ -1,4 +1,4 @@
-"""Anthropic Messages, also on Vertex AI."""
+"""Changes requests of Anthropic Messages, also on Vertex AI."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Messages for Anthropic."""
+"""Writes a conversation as messages for Anthropic."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Google Gemini, at AI Studio, on Vertex AI and wrapped by Code Assist."""
+"""Changes requests of Google Gemini, at AI Studio, on Vertex AI and wrapped by Code Assist."""
 
 import json
 from collections.abc import Sequence

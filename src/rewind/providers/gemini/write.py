@@ -1,4 +1,4 @@
-"""Contents for Google Gemini."""
+"""Writes a conversation as contents for Google Gemini."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions and all who speak it, Ollama's ``/api/chat`` and Cohere's ``/v2/chat``."""
+"""Changes requests of OpenAI Chat Completions and all who speak it, also Ollama's and Cohere's chats."""
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile

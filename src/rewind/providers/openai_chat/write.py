@@ -1,4 +1,4 @@
-"""Messages for OpenAI Chat Completions, and for all who speak it."""
+"""Writes a conversation as messages for OpenAI Chat Completions, and for all who speak it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

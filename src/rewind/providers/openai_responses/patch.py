@@ -1,4 +1,4 @@
-"""OpenAI Responses: items instead of messages, the system prompt in ``instructions`` or in the first items."""
+"""Changes requests of OpenAI Responses: items instead of messages, the system prompt in ``instructions`` or items."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Items for OpenAI Responses."""
+"""Writes a conversation as items for OpenAI Responses."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Careful hands for other people's JSON: every access bears any shape, every text comes back fit to be written."""
+"""Safe access to fields of JSON that others wrote: no shape raises, every text that comes back can be written."""
 
 import hashlib
 import json
