@@ -98,8 +98,8 @@ def test_without_the_distribution_its_recordings_are_plain_http(
         ("import no_such_module_of_anybody\nAPI = None\n", "not used, ModuleNotFoundError"),
         ("API = 'parrot'\n", "not used, TypeError: a str instead of a rewind.providers.api.Api"),
         ("raise SystemError('worse')\n", "not used, SystemError: worse"),
-        (PARROT.replace('return head.method == "POST" and ', "raise KeyError(1) or "), "failed, KeyError: 1"),
-        (PARROT.replace("answer = read_answer(response)", "raise OSError('no beak')"), "failed, OSError: no beak"),
+        (PARROT.replace('return head.method == "POST" and ', "raise KeyError(1) or "), "failed, KeyError"),
+        (PARROT.replace("answer = read_answer(response)", "raise OSError('no beak')"), "failed, OSError"),
     ],
 )
 def test_a_broken_one_costs_a_remark_and_nothing_else(

@@ -19,7 +19,7 @@ from rewind.providers import (
     tools,
 )
 from rewind.providers.api import Api
-from rewind.providers.outside import outside_apis
+from rewind.providers.outside import RESERVED, outside_apis
 
 BUILT_IN: tuple[Api, ...] = (
     openai_chat.API,
@@ -54,6 +54,7 @@ _NEIGHBOURS = re.compile(
 
 
 _BY_NAME = {api.name: api for api in (*reversed(BUILT_IN), FALLBACK)}
+RESERVED.update(_BY_NAME)
 
 
 def named(name: str) -> Api | None:

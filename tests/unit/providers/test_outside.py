@@ -70,13 +70,49 @@ def test_a_reader_that_fails_has_read_nothing_and_is_reported_once(site: Path, m
         asked = api.reader.asked(REQUEST)
         answered = api.reader.answered(REQUEST, answer_with({"words": "Polly"}))
         refused = api.reader.refusal("No.")
-    note = "not understood: ZeroDivisionError: division by zero"
+    note = "not understood: ZeroDivisionError"
     assert claimed is (method != "claims")
     assert (asked == Asked(note=note)) is (method == "asked")
     assert (answered == Answered(note=note)) is (method == "answered")
     assert refused == {"error": {"message": "No."}}
-    expected = "the provider 'parrot' (parrot-llm): failed, ZeroDivisionError: division by zero"
+    expected = "the provider 'parrot' (parrot-llm): failed, ZeroDivisionError"
     assert entry_points.problems() == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        (PARROT + "API = replace(API, hosts=None)\n", "TypeError: hosts is None instead of a tuple of str"),
+        (PARROT + "API = replace(API, hosts='birds.example')\n", "TypeError: hosts is 'birds.example' instead of"),
+        (PARROT + "API = replace(API, kind='llm_call')\n", "TypeError: kind is 'llm_call' instead of a StepKind"),
+        (PARROT + "API = replace(API, volatile=('perch',))\n", "TypeError: volatile is"),
+        (PARROT + "API = replace(API, name='anthropic')\n", "ValueError: the name 'anthropic' is empty or taken"),
+    ],
+)
+def test_an_api_that_is_not_sound_is_left_out(site: Path, source: str, reason: str) -> None:
+    installed(site, "parrot-llm", "from dataclasses import replace\n" + source, parrot="API")
+    assert outside_apis() == ()
+    (problem,) = entry_points.problems()
+    assert problem.startswith(f"the provider 'parrot' (parrot-llm): not used, {reason}")
+
+
+def test_metadata_that_cannot_be_read_costs_the_outside_apis_and_nothing_else(site: Path) -> None:
+    installed(site, "parrot-llm", PARROT, parrot="API")
+    (site / "odd-1.0.dist-info").mkdir()
+    (site / "odd-1.0.dist-info" / "METADATA").write_text("Name: odd\nVersion: 1.0\n")
+    (site / "odd-1.0.dist-info" / "entry_points.txt").write_bytes(b"[rewind.providers]\n\xff\xfe = b:c\n")
+    assert outside_apis() == ()
+    (problem,) = entry_points.problems()
+    assert "their metadata cannot be read" in problem
+    assert identify(REQUEST.head) is FALLBACK
+
+
+@pytest.mark.parametrize("wrong", ["Asked(model=123)", "'words'", "Asked(note=b'')"])
+def test_values_of_the_wrong_type_count_as_not_read(site: Path, wrong: str) -> None:
+    installed(site, "parrot-llm", PARROT + f"API.reader.__class__.asked = lambda self, _: {wrong}\n", parrot="API")
+    (api,) = outside_apis()
+    assert api.reader.asked(REQUEST) == Asked(note="not understood: TypeError")
 
 
 def test_only_the_declared_group_is_looked_for(site: Path) -> None:
