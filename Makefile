@@ -75,10 +75,10 @@ $(VENV)/.ready-dev: pyproject.toml requirements/constraints.txt | $(BIN)/python
 
 # mitmproxy cannot live beside current SDKs (ADR 0001), so the tests that read its files have an environment of its
 # own, with Rewind beside it. It comes first: resolved together, pip would go back to a mitmproxy of years ago.
-$(MITM)/.ready: pyproject.toml requirements/mitmproxy.txt requirements/constraints.txt | $(BIN)/python
+$(MITM)/.ready: pyproject.toml requirements/mitmproxy.txt | $(BIN)/python
 	@test -x $(MITM)/bin/python || $(PYTHON) -m venv $(MITM) || { rm -rf $(MITM); exit 1; }
 	$(MITM)/bin/python -m pip install -q --disable-pip-version-check -c requirements/mitmproxy.txt mitmproxy
-	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -c requirements/constraints.txt -e .
+	$(MITM)/bin/python -m pip install -q --disable-pip-version-check --no-warn-conflicts -e .
 	@touch $@
 
 # The lock file names no registry, so npm takes the one this machine is set up for.
