@@ -21,9 +21,7 @@ class ParrotReader:
 
     def asked(self, request):
         document, note = request_json(request)
-        lines = tuple(
-            Message(Role.USER, (Text(words_at(line, "words")),)) for line in items_at(document, "lines")
-        )
+        lines = tuple(Message(Role.USER, (Text(words_at(line, "words")),)) for line in items_at(document, "lines"))
         settings = parameters_of(document, ("bird", "lines", "perch"))
         return Asked(model=words_at(document, "bird") or None, messages=lines, parameters=settings, note=note)
 

@@ -28,7 +28,8 @@ def parse_events(body: bytes) -> list[SseEvent]:
     """The events of a whole stream. Never raises. An event without its blank line is not one, as the standard says."""
     events: list[SseEvent] = []
     name, data, start = "", list[str](), None
-    for found in _LINE.finditer(body):
+    last = max(body.rfind(b"\n"), body.rfind(b"\r")) + 1  # a long line without its end would be tried at every byte
+    for found in _LINE.finditer(body, 0, last):
         line = found[1] if found.start() else found[1].removeprefix(_BOM)
         if not line:
             if data and start is not None:

@@ -47,3 +47,9 @@ def test_offsets_find_an_event_again_in_the_body() -> None:
 
 def test_a_long_line_is_searched_once() -> None:
     assert data_of(b"x" * 2_000_000 + b"\n\ndata: after\n\n") == [("message", "after")]
+
+
+@pytest.mark.timeout(20)
+def test_a_very_long_line_without_its_end_takes_no_longer_than_any_other() -> None:
+    body = b"data: one\n\ndata: " + b"[" * 4_000_000
+    assert [event.data for event in parse_events(body)] == ["one"]
