@@ -1,4 +1,5 @@
-"""``rewind replay --step``: the terminal on which a person is shown each step, and says how to go on.
+"""``rewind replay --step``: the terminal on which a person is shown each step, and says how to go on;
+and the user's own editor.
 
 The agent has our standard streams, so the terminal itself is opened. Nothing of its settings is changed: a line is
 typed and entered, and whoever kills us leaves it as it was.
@@ -7,14 +8,18 @@ typed and entered, and whoever kills us leaves it as it was.
 import json
 import os
 import select
+import shlex
+import shutil
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from rewind.cli.editor import edit_json
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.context import folded, print_changes, print_context
 from rewind.cli.screens.facts import print_facts
@@ -22,7 +27,7 @@ from rewind.cli.screens.inspect import step_status, usage_shown
 from rewind.cli.screens.terminal import Span, Terminal, terminal
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.outline import Outline, OutlineStep
-from rewind.errors import RewindError, UsageError
+from rewind.errors import EnvironmentProblem, RewindError, UsageError
 from rewind.model.http import HttpRequest
 from rewind.reading.body_text import read_body
 from rewind.reading.next_request import NextRequest, next_request, recorded_outline
@@ -236,3 +241,74 @@ def _print_answer(terminal: Terminal, recorded: OutlineStep) -> None:
     terminal.line(*parts)
     if answer := reading.error or reading.text:
         terminal.line(Span(f"  {safe_line(answer, _ANSWER_SHOWN)}", "red" if reading.error else ""))
+
+
+# ── the user's own editor ───────────────────────────────────────────────────────────────────────────────────────
+
+FALLBACK = "vi"
+
+
+def edit_json(document: Any, *, name: str, env: Mapping[str, str] | None = None, terminal: int | None = None) -> Any:
+    """What the user made of the document. Raises UsageError where that is nothing new, or no JSON object.
+
+    ``terminal`` is a descriptor for the editor's input and output, where ours are not for it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="rewind-"))  # mode 0700
+    path = folder / name
+    kept = False
+    try:
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", errors="backslashreplace")
+        _open_editor(path, os.environ if env is None else env, terminal)
+        try:
+            written = path.read_text(errors="surrogateescape")
+        except FileNotFoundError as error:
+            raise UsageError("The editor left no file behind. Nothing was run.") from error
+        if not written.strip():
+            raise UsageError("The file is empty, so the fork is called off. Nothing was run.")
+        try:
+            saved = _object(written)
+        except ValueError as error:
+            kept = True  # somebody's work is in there
+            raise UsageError(
+                f"What you saved is not {error}. Nothing was run.", hint=f"What you wrote is still in {path}"
+            ) from error
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    if saved == document:
+        raise UsageError(
+            "You changed nothing in the editor. Nothing was run.",
+            hint="rewind fork SESSION:STEP, without --edit, asks the step again as it is.",
+        )
+    return saved
+
+
+def _object(written: str) -> dict[str, Any]:
+    """Raises ValueError, which says what the text is not."""
+
+    def no_number(word: str) -> Any:
+        raise ValueError(f"{word} is not a JSON number")
+
+    try:
+        written.encode()  # bytes that are not text are not JSON either
+        saved = json.loads(written, parse_constant=no_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"valid JSON ({error})") from error
+    if not isinstance(saved, dict):
+        raise ValueError("a JSON object")
+    return saved
+
+
+def _open_editor(path: Path, env: Mapping[str, str], terminal: int | None) -> None:
+    named = env.get("VISUAL") or env.get("EDITOR") or FALLBACK
+    try:
+        words = shlex.split(named) or [FALLBACK]
+        code = subprocess.run([*words, str(path)], stdin=terminal, stdout=terminal, check=False).returncode
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(
+            f"The editor {named!r} could not be started: {error}.",
+            hint="Set EDITOR to an editor that is installed, for example EDITOR=nano",
+        ) from error
+    if code != 0:
+        raise UsageError(f"The editor {named!r} ended with exit code {code}. Nothing was run.")

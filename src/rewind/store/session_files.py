@@ -12,6 +12,7 @@ from rewind.model.step import NO_BYTES
 from rewind.store.files import reason
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import Stream
+from rewind.store.trace_files import open_trace
 
 
 def names_session_file(ref: str) -> bool:
@@ -37,7 +38,6 @@ def open_session_file(path: str) -> SessionFile:
 def _opened(path: str, _state: tuple[int, ...]) -> SessionFile:
     if kind_by_ending(path) is FileKind.TRACE:
         from rewind.formats.trace.session import session_of_trace  # all lazily: most commands open no file
-        from rewind.store.trace_files import open_trace
 
         return session_of_trace(open_trace(Path(path)))
     from rewind.store.cassette.read import read_cassette_file

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rewind.cli.rerun import fork_exit_code
+from rewind.cli.fork_runs import fork_exit_code
 from rewind.cli.screens.rerun import print_forked, print_samples
 from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode

@@ -125,7 +125,7 @@ def command(
             print_pair(out(), found)
         proof: Proof | None = None
         if flags.proves and found.finding.diverges:
-            from rewind.cli.rerun import run_proof
+            from rewind.cli.fork_runs import run_proof
 
             proof = run_proof(app, found, flags, given, quiet=as_json)
         if as_json:

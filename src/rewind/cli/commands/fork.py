@@ -45,7 +45,7 @@ def command(app: App, /, session: str, **given: Any) -> int:
       rewind fork 7f3a:4 --set model=claude-opus-5 --dry-run
     """
     ref, step = _place(session)
-    from rewind.cli.rerun import run_fork
+    from rewind.cli.fork_runs import run_fork
 
     return run_fork(app, ref, step, **given)
 

@@ -92,6 +92,10 @@ def command(app: App, /, session: str, step: int | None, until: int | None, **gi
         )
     if step is not None and until is not None:
         raise UsageError("--step and --until exclude each other: give only one of them.")
+    if step is not None:
+        from rewind.cli.fork_runs import run_stepped_replay
+
+        return run_stepped_replay(app, ref, step=step, **given)
     from rewind.cli.rerun import run_replay
 
-    return run_replay(app, ref, step=step, until=until, **given)
+    return run_replay(app, ref, until=until, **given)
