@@ -17,7 +17,7 @@ help:
 	@echo "make demo    record and replay a small agent; no key, no network"
 	@echo "make test    everything CI runs: style, types, import rules, all tests"
 	@echo "make test-all  the same, with every sweep run whole: about a quarter of an hour"
-	@echo "make check   the quick part of it: no child processes, under a minute"
+	@echo "make check   the quick part of it: no child processes, about two minutes"
 	@echo "make bench   measure against direct calls and mitmproxy"
 	@echo "make clean   remove what the others made"
 
