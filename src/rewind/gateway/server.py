@@ -125,30 +125,44 @@ class Gateway:
         self._certificates = certificates
         self._pool = pool
         self._context = RunContext(handler, pool, listener.getsockname()[1], callers=callers)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], socket.socket] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set, then let what is under way settle."""
-        accepting = asyncio.get_running_loop().create_task(self._accept())
+        loop, number = asyncio.get_running_loop(), self._listener.fileno()
+        loop.add_reader(number, self._accept)
         await stop.wait()
-        accepting.cancel()
+        loop.remove_reader(number)
         self._listener.close()
         await self._settle()
 
-    async def _accept(self) -> None:
+    def _accept(self) -> None:
+        """Take the connection that waits. A callback, and not a task: a cancelled task would lose its connection."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                sock, _ = await loop.sock_accept(self._listener)
-            except OSError as error:
-                # Out of file descriptors, most likely: say so, and give others time to close.
-                self._handler.remark("connections", f"could not be accepted: {error}")
-                await asyncio.sleep(0.05)
-                continue
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            task = loop.create_task(self._welcome(sock))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        try:
+            sock, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # it went away meanwhile
+            return
+        except OSError as error:
+            # Out of file descriptors, most likely: say so, and give others time to close.
+            self._handler.remark("connections", f"could not be accepted: {error}")
+            loop.remove_reader(self._listener.fileno())
+            loop.call_later(0.05, self._accept_again)
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task = loop.create_task(self._welcome(sock))
+        self._tasks[task] = sock
+        task.add_done_callback(self._welcomed)
+
+    def _accept_again(self) -> None:
+        if self._listener.fileno() >= 0:  # else it was stopped meanwhile
+            asyncio.get_running_loop().add_reader(self._listener.fileno(), self._accept)
+
+    def _welcomed(self, task: asyncio.Task[None]) -> None:
+        sock = self._tasks.pop(task)
+        if task.cancelled():  # it was not handed on
+            sock.close()
 
     async def _settle(self) -> None:
         """Answers whose clients ended with the run are read for a moment longer; what came is recorded."""
@@ -158,8 +172,10 @@ class Gateway:
             for relay in self._context.relays:
                 relay.stop()
             await asyncio.wait([relay.task for relay in self._context.relays])
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._pool is not None:
             self._pool.close()
 

@@ -1,7 +1,9 @@
 """Slow readers, large bodies and impatient clients: nothing piles up in the gateway, and nobody is left hanging."""
 
 import asyncio
+import gc
 import socket
+import warnings
 
 import pytest
 
@@ -363,3 +365,21 @@ def test_a_client_that_wants_the_connection_closed_sees_it_closed() -> None:
             assert (await asyncio.wait_for(reader.read(), PATIENCE)).endswith(b"/x")
 
     run(play())
+
+
+def test_clients_that_said_nothing_are_let_go_when_the_gateway_ends() -> None:
+    async def scene() -> None:
+        async with gateway(Ledger()) as port:
+            connected = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+            # One more whose connection is taken in the moment of the end: its task has not begun.
+            late = socket.create_connection(("127.0.0.1", port))
+        for reader, writer in connected:
+            assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
+            writer.close()
+        late.close()
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", ResourceWarning)
+        run(scene())
+        gc.collect()
+    assert [str(warning.message) for warning in seen if "socket.socket" in str(warning.message)] == []
