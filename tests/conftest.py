@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from support.cli import missing_node
+from support.effort import examples
 from support.lab import Lab
 from support.provider import FakeProvider
 from support.script import Playbook
@@ -20,8 +21,7 @@ from support.sdk_bench import KEYS, NAMES, PROXY_VARIABLES, MakeBench, SdkBench,
 from support.trust import Trust
 
 # A busy machine is not a failed property.
-settings.register_profile("rewind", deadline=None)
-settings.register_profile("quick", settings.get_profile("rewind"), max_examples=25)  # for `make check`
+settings.register_profile("rewind", deadline=None, max_examples=examples(100))
 settings.load_profile("rewind")
 
 # What whoever started the tests ignores (nohup, a job in the background) every child would ignore as well.

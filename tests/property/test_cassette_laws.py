@@ -28,6 +28,7 @@ from rewind.store.cassette.seal import MemoryBudget, packed
 from rewind.store.cassette.write import write_cassette
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
+from support.effort import examples
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps
 from unit.store.test_cassette import rich
@@ -171,7 +172,7 @@ def recordings(draw: st.DrawFn) -> Taped:
     return replace(tape, recording=replace(tape.recording, surroundings=draw(st.none() | st.just(around))))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(recordings())
 def test_any_recording_comes_back_and_is_kept(tape: Taped) -> None:
     data = tape.cassette()
@@ -335,6 +336,7 @@ def test_a_changed_cassette_is_refused(lot: int) -> None:
     assert refused.count(True) > 1245
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("lot", range(4))
 def test_a_changed_cassette_with_a_hash_that_fits_is_refused_or_a_session_like_any_other(lot: int) -> None:
     """So that the checks behind the hash are reached."""
@@ -357,7 +359,7 @@ def test_a_changed_cassette_with_a_hash_that_fits_is_refused_or_a_session_like_a
     assert len(seen) > 40, "many different checks were reached"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
 def test_no_bytes_make_the_reader_fail_otherwise(data: bytes) -> None:
     for attempt in (data, resealed(b'{"rewind_cassette": 1, "steps": 0, "size": 0, "sha256": ""}\n' + data)):

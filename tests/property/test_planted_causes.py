@@ -11,6 +11,7 @@ from support.planted import Case, case_of, noise_cases, planted_cases
 from support.planted_style import Noise
 from support.planted_table import NO_DIVERGENCE, Verdict, confusion_table
 
+pytestmark = pytest.mark.torture
 LEAST = 0.95
 SIGHT_OF_THE_REQUEST = frozenset(
     {
@@ -39,7 +40,6 @@ def share(verdicts: list[Verdict], right: int) -> str:
     return f"{right} of {len(verdicts)} ({right / len(verdicts):.1%})"
 
 
-@pytest.mark.torture
 def test_the_planted_cause_is_named_first_and_noise_is_no_divergence(
     verdicts: list[Verdict], record_property: Callable[[str, object], None]
 ) -> None:

@@ -15,6 +15,7 @@ from rewind.redaction.scanner import Scanner
 from rewind.redaction.secrets import Secrets
 from rewind.redaction.values import forms, is_searchable
 from rewind.wire.encoding import decode, encode
+from support.effort import examples
 
 # What is around a value shares no character with it, so that whatever is found of it was planted.
 VALUE = st.text("abcABC0189-_/+=\"\\<é\U0001f511'", min_size=8, max_size=50).filter(
@@ -101,7 +102,7 @@ def head(coding: str | None = None) -> ResponseHead:
     return ResponseHead(status=200, reason="OK", headers=headers)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(answers(), st.data())
 def test_a_value_in_pieces_is_never_given_out_and_everything_else_is(
     answer: tuple[str, list[str], bytes, Read], data: st.DataObject

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ from rewind.store.pack.frames import (
     decode_header,
 )
 from rewind.wire.chunks import LARGEST, cut_body
+from support.effort import examples
 from unit.store.making import PerToken, record, request, start
 
 TEXT = st.text(st.characters(), max_size=400)
@@ -66,7 +68,7 @@ def test_the_pieces_of_a_body_are_the_body(body: bytes) -> None:
     assert all(0 < len(piece) <= LARGEST for piece in pieces)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(BODIES, BODIES), max_size=6))
 def test_what_is_recorded_comes_back(exchanges: list[tuple[bytes, bytes]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +213,8 @@ ANSWERED = st.builds(
 STEPS = st.lists(st.tuples(ASKED, st.none() | ANSWERED), max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.torture
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(TEXT, st.dictionaries(TEXT, TEXT, max_size=2), STEPS, st.booleans(), st.binary(max_size=3)),

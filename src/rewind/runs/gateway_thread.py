@@ -121,16 +121,7 @@ class _OwnLoop(asyncio.SelectorEventLoop):
     """Resolves names in threads of its own: no executor can be used any more once the main thread has ended, and
     other threads may go on for long."""
 
-    async def getaddrinfo(
-        self,
-        host: Any,
-        port: Any,
-        *,
-        family: int = 0,
-        type: int = 0,  # noqa: A002  its name in the standard library
-        proto: int = 0,
-        flags: int = 0,
-    ) -> Any:
+    async def getaddrinfo(self, host: Any, port: Any, **hints: int) -> Any:
         resolved: asyncio.Future[Any] = self.create_future()
 
         def tell(result: Any, error: OSError | None) -> None:
@@ -140,7 +131,7 @@ class _OwnLoop(asyncio.SelectorEventLoop):
         def resolve() -> None:
             result, problem = None, None
             try:
-                result = socket.getaddrinfo(host, port, family, type, proto, flags)
+                result = socket.getaddrinfo(host, port, **hints)
             except OSError as error:
                 problem = error
             with contextlib.suppress(RuntimeError):  # the loop is closed

@@ -107,6 +107,7 @@ def test_words_and_several_tools_go_together(request_: HttpRequest, how: str) ->
     assert len(set(told)) == len(told)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("value", [TEXT, "", json.dumps(ONE_TOOL), json.dumps(TEXT_AND_TOOLS)])
 @every_form
 def test_the_vendors_own_sdk_reads_the_same(request_: HttpRequest, how: str, value: str) -> None:

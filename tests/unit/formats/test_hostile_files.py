@@ -15,6 +15,7 @@ from rewind.formats.har import read_har
 from rewind.formats.recognise import kind_of
 from rewind.formats.vcr import read_vcr
 from support.damage import DEEP, garbled_value, written
+from support.effort import examples
 
 URL = "https://api.openai.com/v1/chat/completions?key=abc"
 INTERACTION = {
@@ -106,7 +107,7 @@ def as_yaml(value: Any) -> bytes:
 
 
 @given(st.text(alphabet="&*!|>[]{}:-,?#'\"% \n\tab1~<.é", max_size=80))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_text_at_all_is_read_or_refused_as_yaml(text: str) -> None:
     outcome(read_vcr, text.encode())
     outcome(read_vcr, f"interactions: {text}".encode())

@@ -21,6 +21,7 @@ from rewind.store.catalog.database import Catalog
 from rewind.store.catalog.fill import outcome_sql
 from rewind.store.journal.totals import totals_of
 from rewind.store.journal.writer import SessionWriter
+from support.effort import examples
 from unit.store.making import request, response, sql, start
 
 ENDINGS = (None, *Ending)
@@ -153,7 +154,7 @@ attempts = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(attempts)
 def test_the_catalog_and_the_outline_find_the_same_retries(
     tmp_path_factory: pytest.TempPathFactory, tries: list[tuple[int, int, Ending | None, int | None, str]]

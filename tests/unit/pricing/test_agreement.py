@@ -72,6 +72,7 @@ def variations(name: str, dice: random.Random) -> Iterator[str]:
     yield dice.choice((f"us.{name}", f"x/{name}", f"{name}-preview", f"{name}@001", name.upper(), name[:-1]))
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("seller", PROVIDERS)
 def test_a_name_means_the_same_model(snapshot: Snapshot, seller: str) -> None:
     provider, dice = PROVIDERS[seller], random.Random(seller)

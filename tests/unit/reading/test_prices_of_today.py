@@ -73,7 +73,7 @@ def serving(body: bytes, status: int = 200) -> Iterator[str]:
             """Nobody reads a log here."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/data.json"

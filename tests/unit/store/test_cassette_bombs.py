@@ -187,6 +187,7 @@ def streamed(steps: int, events: int) -> Taped:
     return taped(pairs)
 
 
+@pytest.mark.torture
 def test_a_long_session_with_large_bodies_is_read() -> None:
     agent = GrowingAgent(said=800_000, answered=400_000)
     tape = taped(agent.turn() for _ in range(4))
@@ -197,6 +198,7 @@ def test_a_long_session_with_large_bodies_is_read() -> None:
     assert dict(portable.blobs) == tape.blobs
 
 
+@pytest.mark.torture
 def test_a_session_of_long_streams_is_read() -> None:
     tape = streamed(steps=20, events=1000)
     data = tape.cassette()
@@ -206,6 +208,7 @@ def test_a_session_of_long_streams_is_read() -> None:
     assert dict(portable.blobs) == tape.blobs
 
 
+@pytest.mark.torture
 def test_an_archive_with_a_few_large_bodies_is_read() -> None:
     bodies = [random.Random(n).randbytes(7 * MB) for n in range(5)]
     entries = b", ".join(ENTRY % base64.b64encode(body) for body in bodies)

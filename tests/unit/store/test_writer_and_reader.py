@@ -64,6 +64,7 @@ def test_a_session_comes_back_as_it_was_written(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.torture
 def test_a_long_agent_takes_four_kilobytes_a_step(tmp_path: Path) -> None:
     agent = GrowingAgent()
     exchanges = [agent.turn() for _ in range(200)]
@@ -91,6 +92,7 @@ def test_parallel_conversations_each_lean_on_their_own(tmp_path: Path) -> None:
     assert Library(tmp_path).verify(session) == ()
 
 
+@pytest.mark.torture
 def test_bodies_of_many_megabytes_come_back(tmp_path: Path) -> None:
     image = os.urandom(BLOCK + 12345).hex()
     asked = json.dumps({"messages": [{"image": image}, {"image": image}]}).encode()

@@ -103,21 +103,11 @@ def _patch_asyncio() -> None:
 
 
 def _resolving(real: Callable[..., Any]) -> Callable[..., Any]:
-    async def getaddrinfo(
-        self: Any,
-        host: Any,
-        port: Any,
-        *,
-        family: int = 0,
-        type: int = 0,  # noqa: A002  its name in the standard library
-        proto: int = 0,
-        flags: int = 0,
-    ) -> Any:
+    async def getaddrinfo(self: Any, host: Any, port: Any, *, flags: int = 0, **hints: int) -> Any:
         address = stands_for(host, flags)
         if address is not None:
-            return address_info(address, port, family, type, proto)
-        found = await real(self, host, port, family=family, type=type, proto=proto, flags=flags)
-        return remember(host, found)
+            return address_info(address, port, hints.get("family", 0), hints.get("type", 0), hints.get("proto", 0))
+        return remember(host, await real(self, host, port, flags=flags, **hints))
 
     return getaddrinfo
 

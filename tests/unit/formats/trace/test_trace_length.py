@@ -22,6 +22,7 @@ from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
 from rewind.reading.trace_messages import replay_trace
 from rewind.store.trace_files import open_trace
+from support.effort import examples
 from unit.formats.trace.test_trace_session import ROWS
 from unit.formats.trace.traced import ASKS, IDS, MODELS, SAYS, read_trace_file
 
@@ -177,7 +178,7 @@ def test_instructions_among_the_messages_count_where_they_stand(path: Path, role
     same_as_read_whole(read_long(path), 4)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=st.lists(ROWS, min_size=1, max_size=8))
 def test_no_shape_of_fields_is_told_otherwise(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory

@@ -20,6 +20,7 @@ from rewind.store.imported_sessions import import_session
 from rewind.store.journal.records import request_fields, response_fields
 from rewind.store.library import Library
 from rewind.store.trace_files import open_trace
+from support.effort import examples
 from unit.formats.trace.traced import (
     ADVICE,
     ARGUMENTS,
@@ -317,7 +318,7 @@ def look_at(path: Path) -> None:
         assert portable.blobs[step.request.body]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(rows=st.lists(ROWS, min_size=1, max_size=6))
 def test_no_shape_of_fields_is_a_crash(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("rows") / "t.jsonl"
@@ -325,7 +326,7 @@ def test_no_shape_of_fields_is_a_crash(rows: list[dict[str, Any]], tmp_path_fact
     look_at(path)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(api=st.sampled_from(APIS), changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(max_size=3)), max_size=5))
 def test_no_damage_is_a_crash(
     sound: dict[str, bytes], api: str, changes: list[tuple[int, bytes]], tmp_path_factory: pytest.TempPathFactory
@@ -347,7 +348,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(one, (*at, key))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     api=st.sampled_from(APIS),
     changes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10_000), VALUES), min_size=1, max_size=4),
