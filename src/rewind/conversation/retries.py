@@ -5,6 +5,7 @@ is a retry. Equal requests that are under way at the same time are not retries o
 not known nobody can say that it was given up. The catalog has the same rule in SQL (``store/catalog/fill.py``).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -22,13 +23,16 @@ class Attempt(NamedTuple):
 
 
 def retried(attempts: Iterable[Attempt]) -> Iterator[tuple[int, int]]:
-    """Steps that are retries, each with the step that failed; the attempts are those of one match key."""
-    known = [attempt for attempt in attempts if attempt.ended is not None]
+    """Steps that are retries, each with the step that failed; the attempts are those of one match key.
+
+    An agent may ask the same thing thousands of times: the last word before a request is looked up, not searched for.
+    """
+    attempts = list(attempts)
+    ends = sorted((one.ended, one.step, one.failed) for one in attempts if one.ended is not None)
     for attempt in attempts:
-        before = [one for one in known if one.ended is not None and one.ended < attempt.began]
-        last = max(before, key=lambda one: (one.ended, one.step), default=None)
-        if last is not None and last.failed:
-            yield attempt.step, last.step
+        before = bisect_left(ends, (attempt.began,))
+        if before and ends[before - 1][2]:
+            yield attempt.step, ends[before - 1][1]
 
 
 def retries(steps: Iterable[Step]) -> dict[int, int]:

@@ -56,6 +56,10 @@ class ThreadPlace:
     """For the first call of a sub-agent: the step of another conversation whose tool call started it."""
 
 
+_Beginning = tuple[Digest, tuple[Digest, ...] | None, tuple[Digest, ...] | None]
+"""A list of messages, with the system prompt it stood under and the answer it got; ``None`` for any."""
+
+
 @dataclass(slots=True)
 class _Known:
     """What is remembered of an earlier call."""
@@ -63,6 +67,8 @@ class _Known:
     index: int
     place: ThreadPlace
     system: tuple[Digest, ...]
+    beginning: Digest = b""
+    """Of all its messages, as a later call may begin with them."""
     answer: tuple[Digest, ...] = ()
     arguments: tuple[str, ...] = ()
     """Texts given to the tools it asked for."""
@@ -79,7 +85,7 @@ class Threads:
     _calls: dict[int, _Known] = field(default_factory=dict)
     _open: dict[int, _Known] = field(default_factory=dict)
     _by_key: dict[MatchKey, _Known] = field(default_factory=dict)
-    _by_chain: dict[Digest, list[_Known]] = field(default_factory=dict)
+    _by_beginning: dict[_Beginning, _Known] = field(default_factory=dict)
     _by_answer_id: dict[str, _Known] = field(default_factory=dict)
     _by_history: dict[str, _Known] = field(default_factory=dict)
     _by_tool_id: dict[str, tuple[_Known, Digest | None]] = field(default_factory=dict)
@@ -95,12 +101,12 @@ class Threads:
         messages = tuple(message_digest(message) for message in asked.messages)
         chain = _chain(messages)
         place = self._place(key, asked, system, messages, chain)
-        known = _Known(index=index, place=place, system=system)
+        known = _Known(index=index, place=place, system=system, beginning=chain[-1] if chain else b"")
         self._calls[index] = self._by_key[key] = known
         if asked.history:
             self._by_history[asked.history] = known
         if chain:
-            self._by_chain.setdefault(chain[-1], []).append(known)
+            self._by_beginning[chain[-1], None, None] = self._by_beginning[chain[-1], system, None] = known
             self._by_last[system, messages[-1]] = known
         if len(messages) > 1:
             self._by_last_two[messages[-2], messages[-1]] = known
@@ -112,6 +118,11 @@ class Threads:
         if known is None:
             return
         known.answer = digests(answered.parts)
+        if known.answer and known.beginning:
+            for system in (known.system, None):
+                answering = known.beginning, system, known.answer
+                if (other := self._by_beginning.get(answering)) is None or other.index < index:
+                    self._by_beginning[answering] = known
         if answered.id:
             self._by_answer_id[answered.id] = known
         self._by_tool_id.update({use.id: (known, part_digest(use)) for use in answered.tool_uses if use.id})
@@ -151,7 +162,7 @@ class Threads:
     def _by_content(
         self, messages: tuple[Message, ...], system: tuple[Digest, ...], chain: tuple[Digest, ...]
     ) -> _Known | None:
-        size, begun = self._by_beginning(messages, system, chain)
+        size, begun = self._longest_beginning(messages, system, chain)
         later = islice(messages, size + 1, None)
         if begun is not None and not any(message.role is Role.ASSISTANT for message in later):
             return begun
@@ -162,23 +173,23 @@ class Threads:
         thread = found.place.thread
         return _latest([found, *(self._in_thread.get((thread, quote)) for quote in quotes)])
 
-    def _by_beginning(
+    def _longest_beginning(
         self, messages: tuple[Message, ...], system: tuple[Digest, ...], chain: tuple[Digest, ...]
     ) -> tuple[int, _Known | None]:
         """How many messages are shared with it, and the call."""
         elsewhere: tuple[int, _Known | None] = (0, None)
+        known = self._by_beginning
         for size in range(len(chain) - 1, 0, -1):
-            candidates = self._by_chain.get(chain[size - 1])
-            if not candidates:
+            beginning = chain[size - 1]
+            if (beginning, None, None) not in known:
                 continue
             follows = _assistant_run(messages, size)
-            answering = [known for known in candidates if known.answer and known.answer == follows]
-            same = [known for known in candidates if known.system == system]
-            best = [known for known in answering if known.system == system] or same
-            if best:
-                return size, best[-1]
-            if answering and elsewhere[1] is None:
-                elsewhere = size, answering[-1]
+            best = known.get((beginning, system, follows)) or known.get((beginning, system, None))
+            if best is not None:
+                return size, best
+            answering = known.get((beginning, None, follows))
+            if answering is not None and elsewhere[1] is None:
+                elsewhere = size, answering
         return elsewhere
 
     def _by_results(self, messages: tuple[Message, ...]) -> Iterator[_Known | None]:
@@ -230,7 +241,7 @@ def _chain(messages: tuple[Digest, ...]) -> tuple[Digest, ...]:
 
 def _assistant_run(messages: tuple[Message, ...], start: int) -> tuple[Digest, ...]:
     """What the assistant says from there on, until another speaks: some APIs give one turn in several messages."""
-    run = takewhile(lambda one: one.role is Role.ASSISTANT, islice(messages, start, None))
+    run = takewhile(lambda one: one.role is Role.ASSISTANT, map(messages.__getitem__, range(start, len(messages))))
     return tuple(digest for message in run for digest in digests(message.parts))
 
 

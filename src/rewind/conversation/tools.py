@@ -8,10 +8,11 @@ result: what the agent took, for all tools of that answer together. Where the ag
 ``tool_call`` step), that step has the true duration and the two are shown as one.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, takewhile
+from itertools import chain, takewhile
 
 from rewind.conversation.message_digest import Digest, part_digest
 from rewind.conversation.threads import ThreadPlace
@@ -70,42 +71,55 @@ class ToolRun:
 def with_recorded_runs(calls: Sequence[ToolCall], runs: Sequence[ToolRun]) -> tuple[ToolCall, ...]:
     """The calls seen on the wire, each with the run that the agent recorded of it: the next of that name and those
     arguments after it was asked for. Runs that no model asked for are steps of their own already."""
-    waiting = sorted(runs, key=lambda run: run.index)
     found = list(calls)
+    left = sorted(runs, key=_index)
     # Those that fit best choose first: a run with defaults besides must not be taken from the call it is of.
-    for fits in (_same, _with_defaults, _in_its_time):
+    for kind, fits in ((part_digest, _same), (_name, _with_defaults), (_name, _in_its_time)):
+        waiting: dict[object, list[ToolRun]] = {}
+        for run in left:
+            waiting.setdefault(kind(run.use), []).append(run)
         for number, call in enumerate(found):
-            if call.recorded_as is not None:
-                continue
-            run = next((run for run in waiting if run.index > call.asked_in and fits(call, run)), None)
-            if run is not None:
-                waiting.remove(run)
-                result = call.result or run.result
-                found[number] = replace(call, ms=run.ms, result=result, recorded_as=run.index)
+            if call.recorded_as is None and (group := waiting.get(kind(call.use))):
+                first = bisect_right(group, call.asked_in, key=_index)
+                at = next((at for at in range(first, len(group)) if fits(call, group[at])), None)
+                if at is not None:
+                    run = group.pop(at)
+                    result = call.result or run.result
+                    found[number] = replace(call, ms=run.ms, result=result, recorded_as=run.index)
+        left = sorted((run for group in waiting.values() for run in group), key=_index)
     return tuple(found)
 
 
-def _same(call: ToolCall, run: ToolRun) -> bool:
-    return part_digest(run.use) == part_digest(call.use)
+def _index(one: ToolTurn | ToolRun) -> int:
+    return one.index
+
+
+def _name(use: ToolUse) -> str:
+    return use.name
+
+
+def _same(_call: ToolCall, _run: ToolRun) -> bool:
+    """Their digests are equal already."""
+    return True
 
 
 def _with_defaults(call: ToolCall, run: ToolRun) -> bool:
     """A function's own record names the arguments that the model left out, too."""
     asked, given = call.use.arguments, run.use.arguments
-    if call.use.name != run.use.name or not isinstance(asked, dict) or not isinstance(given, dict):
+    if not isinstance(asked, dict) or not isinstance(given, dict):
         return False
     return all(name in given and given[name] == value for name, value in asked.items())
 
 
 def _in_its_time(call: ToolCall, run: ToolRun) -> bool:
     """The agent may hand the arguments on in another form: then what ran between asking and answering is meant."""
-    return call.use.name == run.use.name and call.answered_in is not None and run.index < call.answered_in
+    return call.answered_in is not None and run.index < call.answered_in
 
 
 def tool_calls(turns: Sequence[ToolTurn]) -> tuple[ToolCall, ...]:
     """The tool calls of a run, in the order in which they were asked for."""
     by_thread: dict[int, list[ToolTurn]] = {}
-    for turn in turns:
+    for turn in sorted(turns, key=_index):
         by_thread.setdefault(turn.place.thread, []).append(turn)
     return tuple(
         call
@@ -116,7 +130,8 @@ def tool_calls(turns: Sequence[ToolTurn]) -> tuple[ToolCall, ...]:
 
 
 def _calls_of(asking: ToolTurn, uses: Sequence[ToolUse], thread: Sequence[ToolTurn]) -> Iterator[ToolCall]:
-    later = list(islice((turn for turn in thread if turn.index > asking.index), _LATER_TURNS))
+    after = bisect_right(thread, asking.index, key=_index)
+    later = thread[after : after + _LATER_TURNS]
     same: Counter[Digest | None] = Counter()
     for number, use in enumerate(uses, 1):
         digest = part_digest(use)
