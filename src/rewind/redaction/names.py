@@ -1,9 +1,11 @@
-"""Names that say what stands behind them: headers, query parameters, variables and options.
+"""Names that say what stands behind them: headers, query parameters and options.
 
 Request headers are kept by an allow-list, since nobody can list every header that some gateway uses for keys.
 """
 
 import re
+
+from rewind.credentials import variable_kind
 
 
 def _names(text: str) -> frozenset[str]:
@@ -94,12 +96,6 @@ LOOSE_PARAMETERS = frozenset({"auth", "jwt", "key", "sig", "signature", "token"}
 PASSING_PARAMETERS = frozenset({"sig", "signature", "x-amz-signature", "x-goog-signature", "x-amz-credential"})
 """Good for one URL; there may be a new one in every request."""
 
-_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_PLAIN_VARIABLE = re.compile(
-    r"SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY|(?:ACCESS|AUTH)_?TOKEN", re.IGNORECASE
-)
-_NOT_A_VALUE = re.compile(r"_(?:FILE|PATH|DIR|NAME|TYPE|USER|USERNAME|HOST|HEADER|ENV)$", re.IGNORECASE)
-
 _OPTION = re.compile(
     r"(?:^|[-_.])(?:api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|auth[-_]?key|apikey|token|secret|"
     r"password|passwd|passphrase|credentials?|authorization|bearer)$",
@@ -127,16 +123,11 @@ def is_kept_response_header(name: str) -> bool:
     return not (name in COOKIE_HEADERS or name in ACCOUNT_HEADERS or name in KEY_HEADERS or "organization" in name)
 
 
-def variable_kind(name: str) -> str | None:
-    """``plain``: the variable holds a secret. ``loose``: it may. ``None``: it does not, by its name."""
-    if not _VARIABLE.search(name) or _NOT_A_VALUE.search(name):
-        return None
-    return "plain" if _PLAIN_VARIABLE.search(name) else "loose"
-
-
 def option_kind(name: str) -> str | None:
     """As ``variable_kind``, for ``--options`` and ``NAME=value`` on a command line."""
     bare = name.lstrip("-")
     if _OPTION.search(bare):
         return "plain"
+    if bare.isupper() and (kind := variable_kind(bare)) is not None:  # a variable: env DB_PASS=… command
+        return kind
     return "loose" if _LOOSE_OPTION.search(bare) else None

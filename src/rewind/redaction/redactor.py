@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import unquote, unquote_plus
 
+from rewind.credentials import is_dummy
 from rewind.model.http import Headers, RequestHead, ResponseHead, header
 from rewind.redaction.names import (
     ACCOUNT_HEADERS,
@@ -21,7 +22,7 @@ from rewind.redaction.names import (
 )
 from rewind.redaction.secrets import Secrets
 from rewind.redaction.stream_redactor import StreamRedactor, redacted_output, redacted_stream, replaced
-from rewind.redaction.values import is_dummy, is_location, looks_random, placeholder
+from rewind.redaction.values import is_location, looks_random, placeholder
 from rewind.wire.encoding import UndecodableBody, decode, encode
 
 _URL_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@]*@")

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from rewind.credentials import is_dummy
 from rewind.model.http import Headers, header
 from rewind.redaction.aws_frames import lines_read
 from rewind.redaction.body_texts import TextInBody, paths_of, texts_of
 from rewind.redaction.names import option_kind
 from rewind.redaction.recording_texts import TextPlace
-from rewind.redaction.values import PLACEHOLDER, is_dummy, is_location, looks_random
+from rewind.redaction.values import PLACEHOLDER, is_location, looks_random
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import begins_with_a_frame
 

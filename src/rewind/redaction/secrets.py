@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
+from rewind.credentials import names_this_machine, variable_kind
 from rewind.model.http import RequestHead
 from rewind.redaction.names import (
     COOKIE_HEADERS,
@@ -21,7 +22,6 @@ from rewind.redaction.names import (
     LOOSE_PARAMETERS,
     PASSING_PARAMETERS,
     is_credential_header,
-    variable_kind,
 )
 from rewind.redaction.scanner import Scanner
 from rewind.redaction.values import forms, is_location, is_searchable, looks_random
@@ -32,7 +32,11 @@ _SEEN = 4096
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_-]*) +(.+)", re.DOTALL)
 _AWS_KEY_ID = re.compile(r"Credential=([^/,\s]+)")
-_USERINFO = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:@]*:([^/?#\s@]+)@")
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s]*)@")
+_LOGIN = re.compile(r"[^\s/:@]+:([^\s@]+)@[a-z0-9]*\(")
+"""``user:password@tcp(host)``, as Go writes the address of a database."""
+_MEMBER = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*=\s*([^;\s'\"]+|'[^']*'|\"[^\"]*\")")
+"""One of the ``Name=value`` in a connection string."""
 _BROWSER_KEY = re.compile(r"openai-insecure-api-key\.(.+)")
 
 
@@ -49,7 +53,8 @@ class Secrets:
     @classmethod
     def from_environment(cls, env: Mapping[str, str]) -> "Secrets":
         """The values of variables that hold credentials, by their names and by how the values look."""
-        return cls(value for name, given in env.items() for value in _in_variable(name, given))
+        found = (value for name, given in env.items() for value in _in_variable(name, given))
+        return cls(value for value in found if not names_this_machine(value, env))
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -100,14 +105,45 @@ class Secrets:
 
 
 def credential_variables(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the variables that hold credentials; a replay gives them dummies."""
-    return tuple(sorted(name for name, value in env.items() if any(True for _ in _in_variable(name, value))))
+    """The names of the variables that hold credentials and nothing else; a replay gives them dummies."""
+    return tuple(
+        sorted(
+            name
+            for name, value in env.items()
+            if any(not names_this_machine(secret, env) for secret in _in_named_variable(name, value))
+        )
+    )
 
 
 def _in_variable(name: str, value: str) -> Iterator[str]:
-    password = _USERINFO.match(value)
-    if password:
-        yield unquote(password[1])
+    """What is secret in that variable, by the name of it and by how it is written."""
+    yield from _in_named_variable(name, value)
+    yield from _in_addresses(value)
+    words = name.lower().split("_")
+    if "://" in value and not {"dsn", "webhook", "webhooks"}.isdisjoint(words):
+        # Who knows the address may use it: the path is the key.
+        yield from (part for part in re.split(r"[/?#=&@:]", value.partition("://")[2]) if looks_random(part))
+
+
+def _in_addresses(value: str) -> Iterator[str]:
+    """The passwords in URLs and connection strings, whatever the variable is called."""
+    for authority in _AUTHORITY.findall(value):
+        user, _, password = authority.partition(":")
+        yield unquote(password)
+        if looks_random(user):  # a token in the place of the user
+            yield unquote(user)
+    if "://" in value:
+        yield from (secret for secret, _ in _in_query(value.partition("?")[2].partition("#")[0]))
+    elif login := _LOGIN.match(value):
+        yield login[1]
+    if "=" in value and (";" in value or " " in value):
+        for member, given in _MEMBER.findall(value):
+            kind, secret = variable_kind(member.replace(" ", "_")), given.strip("'\"")
+            if (kind == "plain" and secret[:1] not in "$({") or (kind == "loose" and looks_random(secret)):
+                yield secret
+
+
+def _in_named_variable(name: str, value: str) -> Iterator[str]:
     kind = variable_kind(name)
     if kind is None or is_location(value):
         return
@@ -117,8 +153,10 @@ def _in_variable(name: str, value: str) -> Iterator[str]:
         if parts:
             yield from parts
             return
-    elif "," in value:
-        yield from (part for part in map(str.strip, value.split(",")) if looks_random(part))
+    elif "," in value or ";" in value:
+        # Several keys; or cookies, whose names are nothing to hide.
+        parts = [part.partition("=")[2] if ";" in value else part for part in map(str.strip, re.split("[,;]", value))]
+        yield from (part for part in parts if looks_random(part))
     if (is_searchable if kind == "plain" else looks_random)(value):
         yield value
 

@@ -24,22 +24,12 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
+from rewind.credentials import is_dummy
+
 # ── which values are secrets ─────────────────────────────────────────────────────────────────────────────────────
 
 SHORTEST = 8
 """Shorter values are too likely to stand in a body by chance, and to search for them would change what they mean."""
-_DUMMY_WORDS = frozenset(
-    re.findall(
-        r"[a-z]+",
-        """
-        anthropic any anything api apikey auth bar basic bearer bogus change changeme default demo dev
-        development dummy empty example fake false foo for goes here ignored insert invalid irrelevant key
-        lm lmstudio local localhost me mock my na needed nil no nokey none not nothing null ollama openai or
-        password pk placeholder pw redacted replace required sample secret set sk some string studio test
-        testing tests this todo token true undefined unset unused used value vllm with x xxx your
-        """,
-    )
-)
 _NUMBER = re.compile(r"[-+0-9.,_:eE]+")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|~$")
@@ -54,19 +44,6 @@ def is_searchable(value: str) -> bool:
     if value.isalpha() and value.isascii() and len(value) < 16 and (value[1:].islower() or value.isupper()):
         return False
     return not is_dummy(value)
-
-
-def is_dummy(value: str) -> bool:
-    """What stands where a key is asked for and none is needed; or our own placeholder."""
-    if value.startswith("REDACTED"):
-        return True
-    words = [word for word in _SEPARATOR.split(value.lower()) if word]
-    return all(word in _DUMMY_WORDS or len(set(word)) == 1 or _counts(word) for word in words)
-
-
-def _counts(word: str) -> bool:
-    """``123``, ``1234`` and the like."""
-    return "1234567890".startswith(word)
 
 
 def looks_random(value: str) -> bool:

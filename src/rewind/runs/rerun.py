@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from rewind.credentials import variable_kind
 from rewind.errors import EnvironmentProblem, UsageError
 from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
-from rewind.redaction.names import variable_kind
 from rewind.redaction.redactor import Redactor
 from rewind.version import __version__
 

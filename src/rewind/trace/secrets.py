@@ -10,15 +10,14 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_PLAIN_NAMES = re.compile(r"SECRET|PASSW|CREDENTIAL|(?:API|ACCESS)_?KEY|(?:ACCESS|AUTH)_?TOKEN", re.IGNORECASE)
-"""Names that leave no doubt. A value under any other name counts only if it looks random."""
-_NOT_A_VALUE = re.compile(r"_(?:FILE|PATH|DIR|NAME|TYPE|USER|USERNAME|HOST|HEADER|ENV)$", re.IGNORECASE)
+from rewind.credentials import is_dummy, names_this_machine, variable_kind
+
 _SHORTEST = 8
 """Shorter values are too likely to be in a text by chance."""
 _HARMLESS = re.compile(r"[-+0-9.,_:eE]+|[a-z]{1,15}|[A-Z]?[a-z]{1,14}|[A-Z]{1,15}|(?:~|\.{0,2})/[\w./-]*|(.)\1*")
 """Numbers, single words, paths, one repeated character: what people write where no secret is needed."""
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])(?!.*://)\S+")
+_URL_PASSWORD = re.compile(r"://[^/?#\s:@]*:([^/?#\s]*)@")
 _UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
 """What a URL keeps as it is. (Importing ``urllib.parse`` for this would cost more than all the rest.)"""
 _CAPITALS, _DIGITS = _UNQUOTED[:26], b"0123456789"
@@ -37,8 +36,9 @@ class OwnSecrets(NamedTuple):
     def of(cls, environment: Mapping[str, str]) -> "OwnSecrets":
         written = {
             form
-            for name, value in environment.items()
-            if _NAMES.search(name) and not _NOT_A_VALUE.search(name) and _is_secret(name, value)
+            for name, given in environment.items()
+            for value in _in_variable(name, given)
+            if not names_this_machine(value, environment)
             for form in _forms(value)
         }
         forms = tuple(sorted(written, key=len, reverse=True))
@@ -67,10 +67,17 @@ def _probe(form: bytes) -> bytes:
     return form
 
 
-def _is_secret(name: str, value: str) -> bool:
-    if len(value) < _SHORTEST or _HARMLESS.fullmatch(value):
-        return False
-    return bool(_PLAIN_NAMES.search(name) or _RANDOM.fullmatch(value))
+def _in_variable(name: str, value: str) -> Iterator[str]:
+    """Its value; of an address, the password in it, whatever the variable is called."""
+    if "://" in value:
+        yield from (password for password in _URL_PASSWORD.findall(value) if _may_be_secret(password))
+    kind = variable_kind(name)
+    if kind is not None and _may_be_secret(value) and (kind == "plain" or _RANDOM.fullmatch(value)):
+        yield value
+
+
+def _may_be_secret(value: str) -> bool:
+    return len(value) >= _SHORTEST and not _HARMLESS.fullmatch(value) and not is_dummy(value)
 
 
 def _forms(value: str) -> Iterator[bytes]:

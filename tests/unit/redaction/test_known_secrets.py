@@ -5,10 +5,11 @@ import json
 
 import pytest
 
+from rewind.credentials import is_dummy
 from rewind.model.http import RequestHead
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets, credential_variables
-from rewind.redaction.values import is_dummy, is_searchable, looks_random
+from rewind.redaction.values import is_searchable, looks_random
 
 KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0"
 

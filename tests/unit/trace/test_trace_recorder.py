@@ -475,7 +475,9 @@ def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None
     assert set(packages) - {"rewind"} <= sys.stdlib_module_names
     assert not {"asyncio", "socket", "ssl", "subprocess", "urllib", "uuid", "logging"} & set(packages)
     assert all(
-        name.startswith(("rewind.trace", "rewind.formats.trace", "rewind.errors", "rewind.version"))
+        name.startswith(
+            ("rewind.trace", "rewind.formats.trace", "rewind.credentials", "rewind.errors", "rewind.version")
+        )
         or name
         in (
             "rewind.formats",
