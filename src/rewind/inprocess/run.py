@@ -25,6 +25,7 @@ from contextlib import suppress
 from contextvars import Token
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -138,7 +139,7 @@ class InProcessRun(Caller):
             recording = self._record(environ, redactor, reach, steps)
             lookup = None
             if recording is not None and steps is None:
-                lookup = SurroundingsLookup(recording.start.cwd, environ, redactor, recording.surroundings)
+                lookup = SurroundingsLookup(str(Path.cwd()), environ, redactor, recording.surroundings)
                 lookup.start()
         junction = Junction(
             policy=RecordAll() if steps is None or tape is None else self._policy(steps, tape),
@@ -188,7 +189,7 @@ class InProcessRun(Caller):
         options, command = self._options, tuple(sys.orig_argv)
         if steps is None:
             start = replace(
-                session_start(command, environ, redactor, options.clock),
+                session_start(command, environ, options.clock),
                 name=options.name,
                 tags=options.tags,
                 hosts=reach.hosts,
@@ -198,7 +199,7 @@ class InProcessRun(Caller):
         elif options.keep:
             before = steps.recording.session.start
             start = replace(
-                rerun_start(before, command, redactor, clock=options.clock, here=True, ignore=options.ignore),
+                rerun_start(before, command, clock=options.clock, here=True, ignore=options.ignore),
                 replay_of=before.id,
                 name=options.name or before.name,
                 tags={**before.tags, **options.tags},

@@ -110,7 +110,7 @@ class CassetteUpdate:
     ) -> CassetteUsage:
         """``run`` is what the passing test did, ``tape`` what answered it. Raises RewindError."""
         cassette, path = self._cassette, self._cassette.path
-        run = as_committed(run, cassette.test, exit_code=0)
+        run = as_committed(run, exit_code=0)
         with self._written.locked(path):
             if not live_steps(run.recording):
                 return self._nothing_asked(usage)
@@ -165,15 +165,15 @@ class CassetteUpdate:
         return replace(usage, wrote=True, secrets=secrets, recorded=None)
 
 
-def as_committed(run: RecordedRun, test: str, *, exit_code: int) -> RecordedRun:
+def as_committed(run: RecordedRun, *, exit_code: int) -> RecordedRun:
     """The run as it may be committed: what was run is the test, and nothing tells of the machine it ran on."""
     recording = run.recording
     session = recording.session
+    test = session.start.name or ""  # as it was recorded: the id of a test may hold a value that was removed
     start = replace(
         session.start,
         command=("pytest", test),
         cwd="",
-        name=test,
         key_variables=_needed_keys(session.start.key_variables, recording.steps),
         base_urls=_used_base_urls(session.start.base_urls, recording.steps),
     )

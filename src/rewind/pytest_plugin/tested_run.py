@@ -185,7 +185,7 @@ class TestedRun:
 
     def keep_failing(self) -> str:
         """Keep the run for ``rewind bisect``; the words that say so."""
-        run = as_committed(self.recorded(), self._cassette.test, exit_code=1)
+        run = as_committed(self.recorded(), exit_code=1)
         if not run.recording.steps or self._cassette.action is CassetteAction.MISSING:
             return ""
         file = failed_run_path(self._state.root, self._cassette.default)

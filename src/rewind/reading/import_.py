@@ -130,6 +130,8 @@ def _import_cassette(home: Path, source: "_Source", name: str | None) -> Importe
         name = library.find(session.id).start.name
     elif name is None:
         name = session.start.name
+    else:
+        name = _kept_name(name)
     session = replace(session, start=replace(session.start, name=name))
     new = import_session(home, replace(portable, recording=replace(recording, session=session)))
     return Imported(
@@ -152,7 +154,7 @@ def _import_trace(home: Path, source: "_Source", name: str | None) -> Imported:
     digest = digest_of(file, portable)
     session_id, there = _place(Library(home), digest)
     if there is None:
-        portable = kept_as(portable, session_id, digest, name)
+        portable = kept_as(portable, session_id, digest, None if name is None else _kept_name(name))
         import_session(home, portable)
     session = there or portable.session
     return Imported(
@@ -196,6 +198,11 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
         name=session.start.name,
         remarks=() if session.end is None else session.end.remarks,
     )
+
+
+def _kept_name(name: str) -> str:
+    """A name that somebody gave here, without the secrets of this environment."""
+    return Redactor(Secrets.from_environment(os.environ)).text(name)
 
 
 def _place(library: Library, digest: str) -> tuple[SessionId, Session | None]:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, unquote_plus
 
 from rewind.credentials import is_dummy
 from rewind.model.http import Headers, RequestHead, ResponseHead, header
+from rewind.model.session import SessionStart
 from rewind.redaction.names import (
     ACCOUNT_HEADERS,
     KEY_PARAMETERS,
@@ -20,6 +21,7 @@ from rewind.redaction.names import (
     is_kept_response_header,
     option_kind,
 )
+from rewind.redaction.recording_texts import TextPlace, with_texts_changed
 from rewind.redaction.secrets import Secrets
 from rewind.redaction.stream_redactor import StreamRedactor, redacted_output, redacted_stream, replaced
 from rewind.redaction.values import is_location, looks_random, placeholder
@@ -83,6 +85,15 @@ class Redactor:
         self._removed(count)
         return tuple(scrubbed)
 
+    def session_start(self, start: SessionStart) -> SessionStart:
+        """The first line of a session: all that people and their machines have named, the folder and tags included."""
+        return replace(with_texts_changed(start, self._named), command=self.argv(start.command))
+
+    def _named(self, text: str, _place: TextPlace) -> str:
+        text, passwords = _without_passwords(text)
+        self._removed(passwords)
+        return self.text(text)
+
     def body(self, data: bytes, headers: Headers) -> bytes:
         """A whole body. A compressed one is only packed again when there was something to remove."""
         if not self.secrets.scanner:
@@ -141,7 +152,7 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(r"(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
 _INNER = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(?:'([^']+)'|\"([^\"]+)\"|([^\s'\";&|()]+))")
-_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:@]*:)([^/?#\s@]+)(?=@)")
+_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:@]*:)(?!REDACTED)([^/?#\s]+)(?=@)")
 
 
 def scrub_arguments(arguments: Sequence[str]) -> tuple[list[str], int]:
@@ -172,8 +183,7 @@ def _scrub(argument: str) -> tuple[str, int]:
     header = _HEADER.fullmatch(argument)
     if header and is_credential_header(header[2].lower()) and _is_secret(header[3], "plain"):
         return header[1] + _hidden(header[3]), 1
-    argument, passwords = _USERINFO.subn(lambda found: found[1] + _hidden(found[2]), argument)
-    count = passwords
+    argument, count = _without_passwords(argument)
 
     def inside(found: re.Match[str]) -> str:
         # Anywhere in a script, "name=value" is more often code than a key.
@@ -192,6 +202,11 @@ def _scrub(argument: str) -> tuple[str, int]:
         return found[1] + _hidden(found[2])
 
     return _BEARER.sub(bearer, _INNER.sub(inside, argument)), count
+
+
+def _without_passwords(text: str) -> tuple[str, int]:
+    """The text with the passwords in its URLs replaced, and how many there were."""
+    return _USERINFO.subn(lambda found: found[1] + _hidden(found[2]), text)
 
 
 def _is_secret(value: str, kind: str) -> bool:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rewind.gateway.client import Callers
@@ -101,7 +102,7 @@ def serving(
     watch = BypassWatch(run.child.pid)
     looking = None
     if provenance is not None:
-        folder, tell = provenance.start.cwd, provenance.surroundings
+        folder, tell = run.agent.cwd or str(Path.cwd()), provenance.surroundings
         looking = SurroundingsLookup(folder, run.agent.environ, junction.redactor, tell)
         looking.start()
     bypasses: list[str] = []

@@ -38,25 +38,26 @@ PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 # ── into the store ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def session_start(
-    command: tuple[str, ...], environ: Mapping[str, str], redactor: Redactor, clock: Clock
-) -> SessionStart:
-    """The first line of the journal of a session that is recorded here, as far as the process knows it."""
+def session_start(command: tuple[str, ...], environ: Mapping[str, str], clock: Clock) -> SessionStart:
+    """The first line of the journal of a session that is recorded here, as far as the process knows it.
+
+    As the run needs it; ``SessionRecording`` takes the secrets out of it before it is written.
+    """
     return SessionStart(
         id=SessionId(os.urandom(4).hex()),
         name=None,
-        command=redactor.argv(command),
+        command=command,
         cwd=str(Path.cwd()),
         started=clock.now(),
         rewind_version=__version__,
         key_variables=credential_variables(environ),
-        base_urls=base_urls(environ, redactor),
+        base_urls=base_urls(environ),
     )
 
 
-def base_urls(environ: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """The variables that name a model's address, as they may be kept."""
-    return {name: redactor.text(value) for name, value in environ.items() if endpoints_from_environment({name: value})}
+def base_urls(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that name a model's address."""
+    return {name: value for name, value in environ.items() if endpoints_from_environment({name: value})}
 
 
 class Outputs:
@@ -108,10 +109,11 @@ class SessionRecording:
         stdin: bytes | None = None,
     ) -> None:
         """``stdin`` is what the agent is given to read, where that was recorded. Raises EnvironmentProblem."""
-        self.start = start
+        self.start = redactor.session_start(start)
+        """As it is written."""
         self._redactor = redactor
         self._clock = clock
-        self.writer = SessionWriter.create(home, start, durable=durable)
+        self.writer = SessionWriter.create(home, self.start, durable=durable)
         self.writer_thread = WriterThread(self.writer)
         self.outputs = Outputs(self.writer_thread, redactor, printed)
         if stdin is not None:
@@ -134,11 +136,15 @@ class SessionRecording:
         # What is still to be written may be redacted, and remarked on: both are counted then, not now.
         self.writer_thread.later(
             lambda: self.writer.end(
-                ended=ended, exit_code=exit_code, redactions=self._redactor.count, remarks=tally.remarks
+                ended=ended, exit_code=exit_code, redactions=self._redactor.count, remarks=self._remarks(tally)
             )
         )
         self.writer_thread.close()
         return ended
+
+    def _remarks(self, tally: Tally) -> tuple[str, ...]:
+        """They may quote what a client or a provider said."""
+        return tuple(map(self._redactor.text, tally.remarks))
 
     def abandon(self) -> None:
         """The command could not be started: nothing of it stays."""

@@ -68,7 +68,7 @@ def record(options: RecordOptions) -> RecordResult:
     options.upstream.check(environ)
     redactor = Redactor(Secrets.from_environment(environ))
     start = replace(
-        session_start(options.command, environ, redactor, options.clock),
+        session_start(options.command, environ, options.clock),
         name=options.name,
         tags=options.tags,
         hosts=(*options.hosts, *hosts_from_environment(environ), *_outside_hosts()),

@@ -172,7 +172,6 @@ class _ReplayRun:
         start = rerun_start(
             trusted_start(options.session),
             agent.command,
-            self._redactor,
             clock=options.clock,
             here=options.command is not None,
             ignore=options.ignore,

@@ -17,7 +17,6 @@ from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
-from rewind.redaction.redactor import Redactor
 from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"
@@ -97,19 +96,13 @@ def trusted_start(session: Session) -> SessionStart:
 
 
 def rerun_start(
-    before: SessionStart,
-    command: tuple[str, ...],
-    redactor: Redactor,
-    *,
-    clock: Clock,
-    here: bool,
-    ignore: tuple[str, ...],
+    before: SessionStart, command: tuple[str, ...], *, clock: Clock, here: bool, ignore: tuple[str, ...]
 ) -> SessionStart:
     """The first line of a session that runs another's command; ``here``: in our folder, not in the recorded one."""
     return replace(
         before,
         id=SessionId(os.urandom(4).hex()),
-        command=redactor.argv(command),
+        command=command,
         cwd=str(Path.cwd()) if here else before.cwd,
         started=clock.now(),
         rewind_version=__version__,

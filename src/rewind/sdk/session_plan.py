@@ -13,6 +13,8 @@ from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
 from rewind.inprocess.run import InProcessOptions, InProcessRun
 from rewind.model.session import Session
 from rewind.reading.cassettes import RecordedRun, save_cassette
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
 from rewind.runs.upstream import upstream_of
 from rewind.settings import read_settings
 from rewind.store.journal.reader import SessionReader
@@ -69,7 +71,7 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
 
 def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Session | None:
     """The recording that answers; ``None`` where there is none yet and one may be made."""
-    name, of, cassette = asked["name"], _text(asked["of"]), _text(asked["cassette"])
+    name, of, cassette = _kept_name(asked["name"]), _text(asked["of"]), _text(asked["cassette"])
     if of is not None:
         return library.find(of)
     if cassette is not None and (mode == "replay" or Path(cassette).exists()):
@@ -91,6 +93,11 @@ def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Sessi
         if mode == "extend":
             return None
         raise
+
+
+def _kept_name(name: str | None) -> str | None:
+    """The name as recordings have it: without the secrets of this environment."""
+    return None if name is None else Redactor(Secrets.from_environment(os.environ)).text(name)
 
 
 def _write_cassette(path: "PathLike", home: Path, session_id: str) -> None:

@@ -17,7 +17,7 @@ from rewind.model.session import Lineage, SessionStart
 from rewind.model.step import Step, StepKind
 from rewind.playback.fork_policy import ForkAt
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
-from rewind.providers.hosts import hosts_from_environment
+from rewind.providers.hosts import HostRules, hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets, credential_variables
 from rewind.runs.child import AgentCommand, Child
@@ -135,7 +135,7 @@ class _ForkRun:
             assert recording is not None, "a fork is always recorded"
             threading.Thread(target=self._end_it, args=(run.child,), daemon=True).start()
             self._steps.warm_up(self._tape, listener)
-            junction = self._junction(recording)
+            junction = self._junction(recording, host_rules(start))
             with serving(run, junction, Dialer(options.upstream, os.environ), provenance=recording):
                 code = run.child.wait()
                 ended_by_us = self._enough.is_set()
@@ -148,25 +148,24 @@ class _ForkRun:
 
     def _start(self, command: tuple[str, ...]) -> SessionStart:
         """The first line of the new session."""
-        options, environ, redactor = self._options, self._environ, self._redactor
+        options, environ = self._options, self._environ
         before = trusted_start(options.session)
         again = rerun_start(
-            before, command, redactor, clock=options.clock, here=options.command is not None, ignore=options.ignore
+            before, command, clock=options.clock, here=options.command is not None, ignore=options.ignore
         )
-        lineage = self._plan.lineage
         return replace(
             again,
             name=options.name,
             key_variables=tuple(sorted({*before.key_variables, *credential_variables(environ)})),
-            base_urls={**before.base_urls, **base_urls(environ, redactor)},
+            base_urls={**before.base_urls, **base_urls(environ)},
             hosts=tuple(dict.fromkeys((*before.hosts, *hosts_from_environment(environ)))),
-            forked_from=replace(lineage, edits=tuple(map(redactor.text, lineage.edits))),
+            forked_from=self._plan.lineage,
         )
 
-    def _junction(self, recording: SessionRecording) -> Junction:
+    def _junction(self, recording: SessionRecording, rules: HostRules) -> Junction:
         return Junction(
             policy=self._policy,
-            rules=host_rules(recording.start),
+            rules=rules,
             redactor=self._redactor,
             clock=self._options.clock,
             online=True,
