@@ -10,6 +10,7 @@ from bench import goals, machine, measures, report, rounds
 from bench.contenders import Contender
 from bench.contenders.direct import Direct
 from bench.contenders.mitm import Mitmproxy
+from bench.contenders.pass_through import PassThrough
 from bench.contenders.rewind import Rewind
 from bench.setup import Failed, Setup, surroundings
 
@@ -18,7 +19,12 @@ CONTENDERS: dict[str, Callable[[Setup], Contender]] = {
     "rewind": lambda setup: Rewind(setup, uvloop=False),
     "rewind+uvloop": lambda setup: Rewind(setup, uvloop=True),
     "mitmproxy": Mitmproxy,
+    "limit": lambda setup: PassThrough(setup, stores=False),
+    "limit+store": lambda setup: PassThrough(setup, stores=True),
 }
+
+RECORDERS = ("rewind", "mitmproxy")
+"""Those on the wire that keep what they saw and replay it: Rewind is ranked among them."""
 
 
 def main() -> int:
@@ -44,7 +50,7 @@ def main() -> int:
         return 0
     print(f"{machine.description()}; load {load:.1f} before, {machine.load():.1f} after; medians of {count} rounds")
     print()
-    print(report.table(results, names))
+    print("\n".join(report.page(results, names, RECORDERS)) if options.markdown else report.table(results, names))
     print()
     print("\n".join(goals.standing(results, names)))
     if options.before:
@@ -57,6 +63,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Rewind beside no proxy and beside mitmproxy.")
     parser.add_argument("--quick", action="store_true", help="about three minutes; shows the order of things")
     parser.add_argument("--json", action="store_true", help="every round's figures, for programs")
+    parser.add_argument("--markdown", action="store_true", help="the table as a document has it, with spread and rank")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often everything is measured")
     parser.add_argument(
         "--without",

@@ -7,6 +7,8 @@ from typing import Literal
 from bench.report import BASE, RIVAL, ours
 from bench.rounds import Results, medians
 
+Beside = Literal["nobody", "direct", "mitmproxy"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
@@ -14,7 +16,7 @@ class Goal:
 
     figure: str
     words: str
-    beside: Literal["nobody", "direct", "mitmproxy"] = "nobody"
+    beside: Beside = "nobody"
     """Whose figure ours is divided by."""
     added: bool = False
     """Less the other's figure, in place of divided by it."""
@@ -31,25 +33,46 @@ class Goal:
         return (number >= self.limit if self.at_least else number <= self.limit), number
 
 
+def _is(figure: str, words: str, limit: float, *, at_least: bool = False) -> Goal:
+    return Goal(figure=figure, words=f"{words}, {_limit(limit, at_least)}", limit=limit, at_least=at_least)
+
+
+def _times(figure: str, words: str, limit: float, *, at_least: bool = False, beside: Beside = BASE) -> Goal:
+    words = f"{words}, times {beside}, {_limit(limit, at_least)}"
+    return Goal(figure=figure, words=words, beside=beside, limit=limit, at_least=at_least)
+
+
+def _adds(figure: str, words: str, limit: float) -> Goal:
+    words = f"{words}, ms more than {BASE}, {_limit(limit, at_least=False)}"
+    return Goal(figure=figure, words=words, beside=BASE, added=True, limit=limit)
+
+
+def _limit(limit: float, at_least: bool) -> str:
+    return f"at {'least' if at_least else 'most'} {limit:g}"
+
+
 GOALS = (
-    Goal(figure="help", words="--help, times python -c pass, at most 4", beside=BASE, limit=4),
-    Goal(figure="record_true", words="record `true`, ms on a quiet machine, at most 300", limit=300),
-    Goal(figure="record_true", words="record `true`, times mitmproxy, at most 0.25", beside=RIVAL, limit=0.25),
-    Goal(
-        figure="replay_rate",
-        words="replay with 16 connections, times mitmproxy, at least 10",
-        beside=RIVAL,
-        limit=10,
-        at_least=True,
-    ),
-    Goal(
-        figure="first_slow_event",
-        words="first event of a stream with 50 ms gaps, ms more than direct, at most 5",
-        beside=BASE,
-        added=True,
-        limit=5,
-    ),
-    Goal(figure="stored_turn", words="200-turn conversation, bytes per step, at most 4096", limit=4096),
+    _times("help", "--help", 4),
+    _is("record_true", "record `true`, ms", 160),
+    _times("record_true", "record `true`", 0.25, beside=RIVAL),
+    _times("record_one_call", "record a client of one call", 2.5),
+    _times("replay_one_call", "replay it", 2.5),
+    _times("replay_rate", "replay with 16 connections", 10, at_least=True, beside=RIVAL),
+    _times("replay_rate", "replay with 16 connections", 0.65, at_least=True),
+    _times("replay_rate_64", "replay with 64 connections", 0.65, at_least=True),
+    _times("replay_call", "replay a call", 1.4),
+    _is("record_rate", "record with 16 connections, calls/s", 1000, at_least=True),
+    _is("record_cpu", "CPU per 1,000 recorded calls until the recorder ends, s", 1.0),
+    _adds("record_call", "record 4 KB", 0.8),
+    _adds("record_64k", "record 64 KB", 1.2),
+    _adds("record_1m", "record 1 MB that begins as before", 6),
+    _adds("record_1m_fresh", "record 1 MB that is all new", 12),
+    _adds("record_thinking", "record with a provider that thinks", 1.5),
+    _adds("record_turns", "record 200 growing turns, mean", 5),
+    _adds("first_event", "first of 40 events", 1.5),
+    _adds("event_transit", "40 events, each on its way", 1.5),
+    _adds("first_slow_event", "first event of a stream with 50 ms gaps", 5),
+    _is("stored_turn", "200-turn conversation, bytes per step", 4096),
 )
 
 

@@ -27,11 +27,14 @@ class Scale:
     streams: int
     slow_streams: int
     turns: int
+    large_calls: int
     connections: int = 16
+    many_connections: int = 64
+    think_ms: int = 20
 
 
-FULL = Scale(rounds=3, starts=3, calls=3000, single_calls=300, streams=30, slow_streams=5, turns=200)
-QUICK = Scale(rounds=2, starts=2, calls=600, single_calls=100, streams=10, slow_streams=3, turns=200)
+FULL = Scale(rounds=5, starts=2, calls=3000, single_calls=300, streams=30, slow_streams=5, turns=200, large_calls=12)
+QUICK = Scale(rounds=2, starts=2, calls=600, single_calls=100, streams=10, slow_streams=3, turns=200, large_calls=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +56,19 @@ FIGURES = (
     Figure(key="record_one_call", title="record a client that makes 1 call", unit="ms"),
     Figure(key="replay_one_call", title="replay it", unit="ms"),
     Figure(key="replay_rate", title="replay, 16 connections", unit="calls/s", more_is_better=True),
+    Figure(key="replay_rate_64", title="replay, 64 connections", unit="calls/s", more_is_better=True),
     Figure(key="replay_cpu", title="replay, CPU per 1,000 calls", unit="s"),
     Figure(key="replay_call", title="replay, 1 connection, per call", unit="ms"),
     Figure(key="replay_fresh", title="replay, new connection per call", unit="ms"),
     Figure(key="record_rate", title="record, 16 connections", unit="calls/s", more_is_better=True),
-    Figure(key="record_cpu", title="record, CPU per 1,000 calls", unit="s"),
-    Figure(key="record_call", title="record, 1 connection, per call", unit="ms", added=True),
+    Figure(key="record_rate_64", title="record, 64 connections", unit="calls/s", more_is_better=True),
+    Figure(key="record_cpu", title="record, CPU per 1,000 calls, until the recorder ends", unit="s"),
+    Figure(key="record_call", title="record, 4 KB, per call", unit="ms", added=True),
+    Figure(key="record_64k", title="record, 64 KB, per call", unit="ms", added=True),
+    Figure(key="record_1m", title="record, 1 MB, same beginning as before", unit="ms", added=True),
+    Figure(key="record_1m_fresh", title="record, 1 MB, all new", unit="ms", added=True),
+    Figure(key="record_thinking", title="record, 4 KB, provider thinks 20 ms", unit="ms", added=True),
+    Figure(key="record_turns", title="record, 200 growing turns, mean per call", unit="ms", added=True),
     Figure(key="first_event", title="record, first of 40 events", unit="ms", added=True),
     Figure(key="event_transit", title="record, 40 events, each on its way", unit="ms", added=True),
     Figure(key="first_slow_event", title="record, first event, 50 ms gaps", unit="ms", added=True),
@@ -87,26 +97,26 @@ def once(scale: Scale) -> list[Measure]:
 def repeated(scale: Scale, setup: Setup) -> list[Measure]:
     """Done in every round."""
 
+    def show_help(contender: Contender) -> Mapping[str, float]:
+        return {"help": 1000 * timed(contender.help_command(), setup)}
+
     def start(contender: Contender) -> Mapping[str, float]:
-        help_seconds = timed(contender.help_command(), setup)
         before = machine.children_cpu_seconds()
         seconds = contender.record_true()
-        return {
-            "help": 1000 * help_seconds,
-            "record_true": 1000 * seconds,
-            "record_true_cpu": 1000 * (machine.children_cpu_seconds() - before),
-        }
+        return {"record_true": 1000 * seconds, "record_true_cpu": 1000 * (machine.children_cpu_seconds() - before)}
 
-    def one_call(contender: Contender) -> Mapping[str, float]:
-        recorded = contender.record("one-call", "calls", pinned=False)
-        return {
-            "record_one_call": 1000 * recorded.wall,
-            "replay_one_call": 1000 * contender.replay("one-call", "calls", pinned=False).wall,
-        }
+    def record_one_call(contender: Contender) -> Mapping[str, float]:
+        return {"record_one_call": 1000 * contender.record("one-call", "calls", pinned=False).wall}
+
+    def replay_one_call(contender: Contender) -> Mapping[str, float]:
+        return {"replay_one_call": 1000 * contender.replay("one-call", "calls", pinned=False).wall}
 
     def replay_many(contender: Contender) -> Mapping[str, float]:
         figures = contender.replay(TAPE, *_calls(scale)).figures
         return {"replay_rate": figures["rate"], **_cpu("replay_cpu", figures)}
+
+    def replay_very_many(contender: Contender) -> Mapping[str, float]:
+        return {"replay_rate_64": contender.replay(TAPE, *_calls(scale, scale.many_connections)).figures["rate"]}
 
     def replay_one(contender: Contender) -> Mapping[str, float]:
         figures = contender.replay(TAPE, "calls", "--calls", str(scale.single_calls)).figures
@@ -117,8 +127,31 @@ def repeated(scale: Scale, setup: Setup) -> list[Measure]:
         return {"replay_fresh": figures["call_ms"]}
 
     def record_many(contender: Contender) -> Mapping[str, float]:
+        before = machine.children_cpu_seconds()
         figures = contender.record("many", *_calls(scale)).figures
-        return {"record_rate": figures["rate"], **_cpu("record_cpu", figures)}
+        cpu = machine.children_cpu_seconds() - before - figures["client_cpu"]
+        return {"record_rate": figures["rate"], "record_cpu": cpu / scale.calls * 1000}
+
+    def record_very_many(contender: Contender) -> Mapping[str, float]:
+        return {"record_rate_64": contender.record("many", *_calls(scale, scale.many_connections)).figures["rate"]}
+
+    def record_large(contender: Contender) -> Mapping[str, float]:
+        def call_ms(scenario: str, size: int, calls: int) -> float:
+            given = ("--calls", str(calls), "--size", str(size))
+            return contender.record("large", scenario, *given).figures["call_ms"]
+
+        return {
+            "record_64k": call_ms("large-fresh", 64 * 1024, 3 * scale.large_calls),
+            "record_1m": call_ms("large", 1024 * 1024, scale.large_calls),
+            "record_1m_fresh": call_ms("large-fresh", 1024 * 1024, scale.large_calls),
+        }
+
+    def record_thinking(contender: Contender) -> Mapping[str, float]:
+        given = ("--calls", str(scale.single_calls // 5), "--gap", str(scale.think_ms))
+        return {"record_thinking": contender.record("thoughtful", "thoughtful", *given).figures["call_ms"]}
+
+    def record_turns(contender: Contender) -> Mapping[str, float]:
+        return {"record_turns": contender.record("turns", "turns", "--calls", str(scale.turns)).figures["mean_ms"]}
 
     def record_one(contender: Contender) -> Mapping[str, float]:
         figures = contender.record("one", "calls", "--calls", str(scale.single_calls)).figures
@@ -133,8 +166,10 @@ def repeated(scale: Scale, setup: Setup) -> list[Measure]:
         figures = contender.record("slow", "streams", *options).figures
         return {"first_slow_event": figures["first_event_ms"], "slow_spread": figures["spread_ms"]}
 
-    loads = [replay_many, replay_one, replay_fresh, record_many, record_one, streams, slow_streams]
-    return [*([start, one_call] * scale.starts), *loads]
+    starts = [show_help, start, record_one_call, replay_one_call] * scale.starts
+    replays = [replay_many, replay_very_many, replay_one, replay_fresh]
+    rates = [record_many, record_very_many]
+    return [*starts, *replays, *rates, record_one, record_large, record_thinking, record_turns, streams, slow_streams]
 
 
 def timed(command: list[str], setup: Setup) -> float:
@@ -145,8 +180,8 @@ def timed(command: list[str], setup: Setup) -> float:
     return time.perf_counter() - began
 
 
-def _calls(scale: Scale) -> tuple[str, ...]:
-    return ("calls", "--calls", str(scale.calls), "--connections", str(scale.connections))
+def _calls(scale: Scale, connections: int | None = None) -> tuple[str, ...]:
+    return ("calls", "--calls", str(scale.calls), "--connections", str(connections or scale.connections))
 
 
 def _cpu(key: str, figures: Mapping[str, float]) -> Mapping[str, float]:

@@ -1,7 +1,7 @@
 """The figures as a table for people and as JSON for programs."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bench import machine
@@ -64,9 +64,34 @@ def beside_before(results: Results) -> str:
     return "\n".join("  ".join(_aligned(row, widths)).rstrip() for row in rows)
 
 
+def rank(figure: Figure, values: Mapping[str, float], contenders: Sequence[str]) -> str:
+    """Rewind's place among the recorders that have this figure: ``1 of 2``."""
+    present = [name for name in contenders if name in values]
+    if "rewind" not in present or len(present) < 2:
+        return "—"
+    best_first = sorted(present, key=values.__getitem__, reverse=figure.more_is_better)
+    return f"{best_first.index('rewind') + 1} of {len(present)}"
+
+
+def page(results: Results, names: Sequence[str], recorders: Sequence[str]) -> list[str]:
+    """The table for a document: medians, what is added to direct or times direct, lowest and highest round."""
+    middle = medians(results)
+    lines = [f"| | unit | {' | '.join(names)} | rank |", f"|{'---|' * (len(names) + 3)}"]
+    for figure in FIGURES:
+        values, rounds = middle.get(figure.key, {}), results.get(figure.key, {})
+        cells = []
+        for name in names:
+            cell = _cell(figure, values.get(name), values.get(BASE) if name != BASE else None)
+            if len(set(rounds.get(name, ()))) > 1:
+                cell += f"; {_number(min(rounds[name]))}–{_number(max(rounds[name]))}"
+            cells.append(cell)
+        lines.append(f"| {figure.title} | {figure.unit} | {' | '.join(cells)} | {rank(figure, values, recorders)} |")
+    return lines
+
+
 def ours(names: Sequence[str]) -> list[str]:
     """The contenders that are Rewind."""
-    return [name for name in names if name not in (BASE, RIVAL, "before")]
+    return [name for name in names if name.startswith("rewind")]
 
 
 def _cell(figure: Figure, value: float | None, base: float | None) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bench.contenders import Contender
+from bench.contenders import Contender, NotOffered
 from bench.measures import Measure
 
 Results = dict[str, dict[str, list[float]]]
@@ -34,7 +34,11 @@ def medians(results: Results) -> dict[str, dict[str, float]]:
 
 def _take(measure: Measure, contenders: Sequence[Contender], results: Results) -> None:
     for contender in contenders:
-        for figure, value in measure(contender).items():
+        try:
+            figures = measure(contender)
+        except NotOffered:
+            continue
+        for figure, value in figures.items():
             results[figure][contender.name].append(value)
 
 

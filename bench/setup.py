@@ -41,6 +41,8 @@ class Setup:
     upstream: "subprocess.Popen[str]"
     upstream_port: int
     upstream_ca: Path
+    upstream_certificate: Path
+    """With its key: whoever shows it is trusted by those who trust the CA."""
     proxy_core: int | None
     client_core: int | None
 
@@ -113,6 +115,7 @@ def surroundings(*, pinned: bool) -> Iterator[Setup]:
                 upstream=upstream,
                 upstream_port=int(upstream.stdout.readline()),
                 upstream_ca=ca,
+                upstream_certificate=certificate,
                 proxy_core=proxy_core,
                 client_core=client_core,
             )

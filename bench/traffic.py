@@ -41,6 +41,21 @@ def call(number: int) -> bytes:
     return request({"model": "gpt-5-mini", "temperature": 0, "messages": messages})
 
 
+def large_call(number: int, size: int, *, fresh: bool) -> bytes:
+    """A request of ``size`` bytes whose long message is new each time, or the same with another question behind it."""
+    messages = [
+        {"role": "user", "content": prose(size, seed=number if fresh else 0)},
+        {"role": "user", "content": f"{MARK.decode()}{number:08d}"},
+    ]
+    return request({"model": "gpt-5-mini", "temperature": 0, "messages": messages})
+
+
+def thoughtful_call(number: int, think_ms: int) -> bytes:
+    """As :func:`call`, answered after ``think_ms``."""
+    head, _, body = call(number).partition(b"\r\n\r\n")
+    return head + f"\r\nX-Bench-Think: {think_ms}\r\n\r\n".encode() + body
+
+
 def streamed_call(number: int, gap_ms: int) -> bytes:
     """The same, answered with an event stream whose events are ``gap_ms`` apart."""
     messages = [{"role": "user", "content": f"Go on. {MARK.decode()}{number:08d}"}]

@@ -37,11 +37,14 @@ class Provider(asyncio.Protocol):
         if len(read) < self._wanted:
             return
         self._wanted = 0
-        gap = header(read, read.find(b"\r\n\r\n"), b"x-bench-gap:", absent=-1)
+        end = read.find(b"\r\n\r\n")
+        gap, think = header(read, end, b"x-bench-gap:", absent=-1), header(read, end, b"x-bench-think:")
         at = read.rfind(traffic.MARK) + len(traffic.MARK)
         number = int(read[at : at + 8])
         read.clear()
-        if gap < 0:
+        if think:
+            asyncio.get_running_loop().call_later(think / 1000, self._transport.write, traffic.answer(number))
+        elif gap < 0:
             self._transport.write(traffic.answer(number))
         else:
             self._transport.write(traffic.STREAM_HEAD)

@@ -5,6 +5,10 @@ from typing import Protocol
 from bench.setup import Run
 
 
+class NotOffered(Exception):
+    """This contender has no such thing: its cell stays empty."""
+
+
 class Contender(Protocol):
     """One way between the agent and the provider."""
 
