@@ -139,6 +139,8 @@ class Session:
     """The name of its folder in the store."""
     file: str | None = None
     """The cassette or trace it was read from, where it is not in the store."""
+    pinned: bool = False
+    """Whether somebody said that it is to stay: only ``rewind rm`` deletes it."""
 
     @property
     def id(self) -> SessionId:

@@ -7,7 +7,9 @@ version, a checksum error) the file is deleted and filled anew.
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,52 +26,63 @@ _SHUT = {
 _Filled = TypeVar("_Filled")
 _Result = TypeVar("_Result")
 
+DERIVED = ("catalog", "search")
+"""The files of that kind in a store: ``catalog.duckdb``, ``search.duckdb``."""
+
 Columns = Mapping[str, str]
 Row = tuple[Any, ...]
 
 
-class DerivedDatabase:
-    """A DuckDB file with the tables it must have."""
+class DerivedFile:
+    """A DuckDB file, whatever it holds, and the lock under which it is used."""
 
-    def __init__(self, home: Path, name: str, *, version: int, tables: Mapping[str, Columns]) -> None:
+    def __init__(self, home: Path, name: str) -> None:
         self._home = home
         self._path = home / f"{name}.duckdb"
+        self._log = home / f"{name}.duckdb.wal"
+        """What DuckDB wrote and has not yet brought into the file."""
         self._lock_path = home / f"{name}.lock"
-        self._version = version
-        self._tables = tables
 
-    def ask(
-        self, fill: Callable[[Any], _Filled], question: Callable[[Any, _Filled, bool], _Result], *, nothing: _Result
-    ) -> _Result:
-        """Fill the database and ask it, in one go; ``nothing`` where there is no store.
+    def purge(self, there: Collection[str], *, at_most: int | None = None) -> bool:
+        """Write the file anew with what it has of the sessions in these folders, and without a byte of any other.
 
-        The question is given the database, what ``fill`` returned, and whether the database was empty before. It can
-        read and write nothing else. If DuckDB doubts its file, all of it is done once more with a new one.
+        DuckDB leaves what it deletes where it was, until it needs the room. False if the file has more than
+        ``at_most`` bytes, and was left alone. A file that DuckDB doubts is deleted, and filled by the next question.
         """
-        if not check_home(self._home):
-            return nothing
-        import duckdb  # a fifth of a second to load, and only questions across sessions need it
-
+        if not any(self._home.glob(f"*{self._path.stem}*")):
+            return True
         with self._lock():
-            for afresh in (False, True):
-                try:
-                    with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:
-                        empty = afresh or not self._is_current(db)
-                        if empty:
-                            self._create(db)
-                        filled = fill(db)
-                        db.execute("SET enable_external_access = false")
-                        db.execute("SET lock_configuration = true")
-                        return question(db, filled, empty)
-                except RuntimeError as stopped:
-                    if str(stopped) == "Query interrupted":  # what DuckDB makes of Ctrl-C
-                        raise KeyboardInterrupt from stopped
-                    raise
-                except duckdb.Error as error:
-                    why = str(error).splitlines()[0]
-                    for leftover in (self._path, self._path.with_suffix(".duckdb.wal")):
-                        leftover.unlink(missing_ok=True)
-        raise EnvironmentProblem(f"DuckDB cannot write {self._path.name} in {self._home}: {why}")
+            self._sweep()
+            files = [file for file in (self._path, self._log) if file.exists()]
+            if not files:
+                return True
+            if at_most is not None and sum(file.stat().st_size for file in files) > at_most:
+                return False
+            import duckdb
+
+            draft = self._home / f".{self._path.stem}-{secrets.token_hex(8)}.duckdb"
+            try:
+                with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:
+                    _copy(db, draft, there)
+            except duckdb.Error:
+                self._unlink()
+            else:
+                self._unlink()
+                draft.rename(self._path)
+            self._sweep()
+        return True
+
+    def _unlink(self) -> None:
+        for file in (self._path, self._log):
+            file.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left of their work; now the lock is ours."""
+        for left in (*self._home.glob(f".{self._path.stem}-*"), self._path.with_suffix(".duckdb.tmp")):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -87,6 +100,64 @@ class DerivedDatabase:
             raise EnvironmentProblem(f"Cannot write {self._path.name} in {self._home}: {reason(error)}.") from error
         finally:
             os.umask(old)
+
+
+def _copy(db: Any, draft: Path, there: Collection[str]) -> None:
+    """Into a new file, in the order in which the rows stand. Some name a folder, others the number of a session."""
+    tables = db.execute(
+        "SELECT table_name, sql, list_contains(list(column_name), 'folder'), list_contains(list(column_name), 'nr') "
+        "FROM duckdb_tables() JOIN duckdb_columns() USING (table_name) GROUP BY ALL ORDER BY 3 DESC"
+    ).fetchall()
+    (old,) = db.execute("SELECT current_database()").fetchone()
+    db.execute("ATTACH '{}' AS draft".format(str(draft).replace("'", "''")))
+    db.execute("USE draft")
+    for table, made, has_folder, has_number in tables:
+        db.execute(made)
+        chosen = "folder IN (SELECT unnest(?))" if has_folder else "nr IN (SELECT nr FROM sessions)"
+        where = f"WHERE {chosen}" if has_folder or has_number else ""
+        db.execute(f'INSERT INTO {table} SELECT * FROM "{old}".{table} {where}', [list(there)] if has_folder else [])  # noqa: S608
+
+
+class DerivedDatabase(DerivedFile):
+    """One with the tables it must have."""
+
+    def __init__(self, home: Path, name: str, *, version: int, tables: Mapping[str, Columns]) -> None:
+        super().__init__(home, name)
+        self._version = version
+        self._tables = tables
+
+    def ask(
+        self, fill: Callable[[Any], _Filled], question: Callable[[Any, _Filled, bool], _Result], *, nothing: _Result
+    ) -> _Result:
+        """Fill the database and ask it, in one go; ``nothing`` where there is no store.
+
+        The question is given the database, what ``fill`` returned, and whether the database was empty before. It can
+        read and write nothing else. If DuckDB doubts its file, all of it is done once more with a new one.
+        """
+        if not check_home(self._home):
+            return nothing
+        import duckdb  # a fifth of a second to load, and only questions across sessions need it
+
+        with self._lock():
+            self._sweep()
+            for afresh in (False, True):
+                try:
+                    with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:
+                        empty = afresh or not self._is_current(db)
+                        if empty:
+                            self._create(db)
+                        filled = fill(db)
+                        db.execute("SET enable_external_access = false")
+                        db.execute("SET lock_configuration = true")
+                        return question(db, filled, empty)
+                except RuntimeError as stopped:
+                    if str(stopped) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+                        raise KeyboardInterrupt from stopped
+                    raise
+                except duckdb.Error as error:
+                    why = str(error).splitlines()[0]
+                    self._unlink()
+        raise EnvironmentProblem(f"DuckDB cannot write {self._path.name} in {self._home}: {why}")
 
     def _is_current(self, db: Any) -> bool:
         made = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'made_as'"

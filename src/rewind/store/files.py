@@ -25,6 +25,8 @@ Progress = Callable[[int, int], None]
 """Called with how many sessions are read, of how many."""
 FOLDER = re.compile(r"(\d{8}T\d{6}\.\d{3}Z)-([0-9a-f]{8})", re.ASCII)
 """The folder of a session: when it began, and its id. Nothing else in the store is looked at."""
+PIN = "pinned"
+"""An empty file in the folder of a session that is to stay."""
 _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
 _MARKER = re.compile(r"rewind-store (\d{1,9})\n?")
 
@@ -236,6 +238,11 @@ def session_folders(home: Path) -> list[str]:
         return []
     except OSError as error:
         raise EnvironmentProblem(f"The store {home} cannot be read: {reason(error)}.") from error
+
+
+def is_pinned(folder: Path) -> bool:
+    """Whether that session is to stay."""
+    return (folder / PIN).exists()
 
 
 def journal_size(home: Path, folder: str) -> int | None:

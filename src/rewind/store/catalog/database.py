@@ -18,7 +18,7 @@ from rewind.pricing.spending import LEFT_OPEN, known_sum
 from rewind.store.catalog.fill import FingerprintedPricing, fill
 from rewind.store.catalog.rows import SESSION, STEP, TOKENS
 from rewind.store.derived import DerivedDatabase, as_sql_text
-from rewind.store.files import Progress
+from rewind.store.files import Progress, is_pinned
 from rewind.store.journal.reader import end_in, peek, start_in, status_of
 from rewind.store.journal.totals import Totals
 from rewind.store.replays import ServedAgain
@@ -130,9 +130,9 @@ def _found_sessions(db: Any, sessions: Path, wanted: SessionQuery, limit: int) -
             probes += 1
             continue
         if limit and len(chosen) == limit:
-            return SessionPage(_rows(db, chosen), more=True, probes=probes)
+            return SessionPage(_rows(db, sessions, chosen), more=True, probes=probes)
         chosen.append((nr, session))
-    return SessionPage(_rows(db, chosen), probes=probes)
+    return SessionPage(_rows(db, sessions, chosen), probes=probes)
 
 
 def _chosen(db: Any, sessions: Path, wanted: SessionQuery) -> Iterator[tuple[int, Session | None, bool]]:
@@ -204,7 +204,7 @@ _TOTALS = f"""
 """  # noqa: S608
 
 
-def _rows(db: Any, chosen: Collection[tuple[int, Session | None]]) -> list[tuple[Session, Totals]]:
+def _rows(db: Any, sessions: Path, chosen: Collection[tuple[int, Session | None]]) -> list[tuple[Session, Totals]]:
     numbers = {"chosen": [nr for nr, _ in chosen]}
     found = db.execute(_TOTALS, numbers)
     names = [column[0] for column in found.description]
@@ -217,16 +217,17 @@ def _rows(db: Any, chosen: Collection[tuple[int, Session | None]]) -> list[tuple
     }
     rows = []
     for nr, unended in chosen:
-        session = unended or _session(*first_and_last[nr])
+        session = unended or _session(sessions, *first_and_last[nr])
         rows.append((session, _totals(totals.get(nr, {}), session)))
     return rows
 
 
-def _session(folder: str, first: str | None, last: str | None) -> Session:
+def _session(sessions: Path, folder: str, first: str | None, last: str | None) -> Session:
     """From its first and last line, as the library would read it."""
     end = end_in((last or "").encode())
     start = start_in((first or "").encode(), folder)
-    return Session(start=start, end=end, status=status_of(end, running=False), folder=folder)
+    status, pinned = status_of(end, running=False), is_pinned(sessions / folder)
+    return Session(start=start, end=end, status=status, folder=folder, pinned=pinned)
 
 
 def _totals(counted: dict[str, Any], session: Session) -> Totals:

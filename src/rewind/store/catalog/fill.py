@@ -280,8 +280,6 @@ def _new_file(path: Path) -> BinaryIO:
 @contextmanager
 def _scratch(home: Path) -> Iterator[Path]:
     """A private folder that is gone afterwards."""
-    for left_behind in home.glob(".catalog-*"):  # by a process that was killed; now the lock is ours
-        shutil.rmtree(left_behind, ignore_errors=True)
     folder = home / f".catalog-{secrets.token_hex(8)}"
     make_private_folder(folder)
     try:

@@ -12,7 +12,7 @@ from rewind.model.ids import BlobId, blob_id
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
-from rewind.store.files import is_locked, open_to_read, read_at, read_file, reason, start_from_name
+from rewind.store.files import is_locked, is_pinned, open_to_read, read_at, read_file, reason, start_from_name
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import PartContents, read_part
 from rewind.store.journal.records import AnswerLine, Journal, decode_times, read_journal, session_end, session_start
@@ -39,7 +39,8 @@ def peek(folder: Path) -> tuple[Session, Totals | None] | None:
     finally:
         os.close(fd)
     last = None if end is None else session_end(end)
-    session = Session(start=start, end=last, status=status_of(last, running=running), folder=folder.name)
+    status = status_of(last, running=running)
+    session = Session(start=start, end=last, status=status, folder=folder.name, pinned=is_pinned(folder))
     return session, None if end is None else totals_from_fields(end.get("totals") or {})
 
 
@@ -111,7 +112,8 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         os.close(fd)
     start = journal.start or start_from_name(folder.name)
     status = status_of(journal.end, running=running)
-    return journal, Session(start=start, end=journal.end, status=status, folder=folder.name)
+    pinned = is_pinned(folder)
+    return journal, Session(start=start, end=journal.end, status=status, folder=folder.name, pinned=pinned)
 
 
 def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None) -> Totals:
@@ -237,6 +239,8 @@ class FolderReader(SessionReader):
             try:
                 self._pack = PackReader(self._folder / "pack")
             except OSError as error:
+                if not self._folder.is_dir():
+                    raise SessionNotFound(f"The session in {self._folder.name} was deleted meanwhile.") from error
                 raise DamagedStore(f"The pack of {self._folder.name} cannot be opened: {reason(error)}.") from error
         return self._pack
 
