@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,12 @@ class Settings:
     durable: bool = False
     upstream_proxy: str | None = None
     upstream_ca: Path | None = None
+    keep_days: float | None = None
+    """Sessions that are older go after a run, as long as they are not to be kept."""
+    max_size: int | None = None
+    """Bytes that the sessions may take; beyond that the oldest go."""
+    keep: tuple[str, ...] = ()
+    """Which sessions stay all the same, in the words of ``prune --keep``; pinned ones always do."""
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Model, or pattern → its price by kind, in US dollars per million tokens; and its ``context``."""
     origins: Mapping[str, tuple[SettingOrigin, ...]] = field(default_factory=dict)
@@ -86,6 +93,9 @@ KNOWN: dict[str, str] = {
     "durable": "bool",
     "upstream_proxy": "text",
     "upstream_ca": "path",
+    "keep_days": "number",
+    "max_size": "size",
+    "keep": "list",
     "prices": "table",
 }
 """Setting → type."""
@@ -280,6 +290,15 @@ def _read(source: _Source, name: str, kind: str) -> Any:
         case "table":
             if isinstance(value, dict):
                 return _prices(source, value)
+        case "number":
+            with suppress(ValueError):
+                number = float(value) if isinstance(value, str) and source.text else value
+                if isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < 1e6:
+                    return number
+        case "size":
+            with suppress(ValueError):
+                if not isinstance(value, bool) and (count := size_in(str(value))):
+                    return count
         case _:
             if isinstance(value, str) and value:
                 return value
@@ -292,7 +311,21 @@ _WANTED = {
     "path": "a path",
     "text": "a string",
     "table": "a table in a file",
+    "number": "a number above 0",
+    "size": "a size such as 500M or 20G",
 }
+
+
+def size_in(text: str) -> int:
+    """``20G`` in bytes. As the system's own tools read it: ``G`` and ``GiB`` are powers of 1024, ``GB`` of 1000.
+
+    Raises ValueError.
+    """
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) *(?:([kmgtp])(i?b)?|b)?", text.strip().lower(), re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r} is not a size, such as 500M or 20G.")
+    base = 1000 if found[3] == "b" else 1024
+    return int(float(found[1]) * base ** ("kmgtp".index(found[2]) + 1 if found[2] else 0))
 
 
 def _prices(source: _Source, table: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,14 @@ def amount(usd: float) -> str:
     return f"${usd:.2g}" if usd >= 0.0001 else "<$0.0001"
 
 
+def size(count: int) -> str:
+    """``1.2 MB``, in powers of a thousand."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return plural(count, "byte")
+
+
 def age(seconds: float) -> str:
     """How long ago, in the largest unit that fits."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):

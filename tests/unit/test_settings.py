@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from rewind.errors import ExitCode, UsageError
-from rewind.settings import mistyped_variables, read_settings, user_file, without_password
+from rewind.settings import mistyped_variables, read_settings, size_in, user_file, without_password
 
 
 @pytest.fixture
@@ -41,6 +41,9 @@ def test_with_nothing_said_the_store_is_in_the_users_data_folder(env, project, m
         "durable": False,
         "upstream_proxy": None,
         "upstream_ca": None,
+        "keep_days": None,
+        "max_size": None,
+        "keep": (),
         "prices": {},
     }
     assert all(origin_kinds(settings, name) == ["default"] for name in settings.values())
@@ -200,3 +203,26 @@ def test_a_variable_that_is_nearly_a_setting_is_pointed_out():
 )
 def test_the_password_of_a_proxy_is_not_shown(url, shown):
     assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        ("20G", 20 * 1024**3),
+        ("20g", 20 * 1024**3),
+        ("20 GiB", 20 * 1024**3),
+        ("20GB", 20 * 1000**3),
+        ("1.5M", 3 * 512 * 1024),
+        ("500", 500),
+        ("500B", 500),
+        ("0", 0),
+    ],
+)
+def test_a_size_is_read_as_the_systems_tools_read_it(written: str, count: int) -> None:
+    assert size_in(written) == count
+
+
+@pytest.mark.parametrize("written", ["", "G", "-1G", "1e9", "1,5G", "20 Gb/s", "١٢", "1GI", "9" * 40])
+def test_what_is_no_size_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        size_in(written)

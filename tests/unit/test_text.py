@@ -1,6 +1,6 @@
 import pytest
 
-from rewind.text import age, amount, dollars, duration, moment, number, plural, spans
+from rewind.text import age, amount, dollars, duration, moment, number, plural, size, spans
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,14 @@ def test_numbers_are_written_as_spans() -> None:
 
 def test_a_moment_that_no_calendar_has_is_shown_as_it_is():
     assert moment(1e300) == "1e+300 s"
+
+
+def test_a_size_is_shown_in_powers_of_a_thousand() -> None:
+    assert [size(count) for count in (0, 1, 999, 1_000, 1_250_000, 20_000_000_000)] == [
+        "0 bytes",
+        "1 byte",
+        "999 bytes",
+        "1.0 KB",
+        "1.2 MB",
+        "20.0 GB",
+    ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rewind.errors import EnvironmentProblem, RewindError
+from rewind.model.clock import SystemClock
 from rewind.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -24,11 +25,16 @@ class App:
     """One call of ``rewind``."""
 
     home_flag: str | None = None
+    used_home: Path | None = None
+    """The store that the command turned out to be about."""
+    began: float = field(default_factory=lambda: SystemClock().now())
     debug: bool = field(default_factory=lambda: os.environ.get("REWIND_DEBUG", "") not in ("", "0"))
 
     def settings(self, **flags: Any) -> Settings:
         """The settings, with these flags on top; ``None`` and empty mean not given."""
-        return read_settings({"home": self.home_flag, **flags})
+        settings = read_settings({"home": self.home_flag, **flags})
+        self.used_home = settings.home
+        return settings
 
     @property
     def home(self) -> Path:
@@ -40,6 +46,29 @@ class App:
         from rewind.reading.prices import prices_for  # lazily: few commands speak of money
 
         return prices_for(self.settings())
+
+    def finish_deletions(self) -> None:
+        """When the command has had its say: delete what a killed ``rewind rm`` has left in its store."""
+        if self.used_home is not None and (self.used_home / ".deleted").is_dir():
+            from rewind.reading.retention import finish_deletions  # lazily: hardly ever is there any
+
+            _or_say_why_not(finish_deletions, self.used_home)
+
+    def retain(self, *, quiet: bool = False) -> None:
+        """After a run: delete old sessions, as far as the settings limit the store, and say so."""
+        settings = self.settings()
+        if settings.keep_days is not None or settings.max_size is not None:
+            from rewind.cli.screens.retention import say_what_was_dropped  # lazily: few limit their store
+
+            _or_say_why_not(say_what_was_dropped, settings, began=self.began, quiet=quiet)
+
+
+def _or_say_why_not(work: Callable[..., None], *arguments: Any, **options: Any) -> None:
+    """The command itself has done what it should: what comes after it must not make it a failure."""
+    try:
+        work(*arguments, **options)
+    except RewindError as problem:
+        warn(f"rewind: {problem.message}")
 
 
 def _remember_home(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:

@@ -44,7 +44,7 @@ def run_stepped_replay(
     if as_json:
         return _about_to_send(app, options, step)
     result, edited = step_through(options, ForkOptions(step=step, pricing=app.prices, announce=warn, **again))
-    return show_replayed(app, result) if edited is None else _go_on_as_fork(edited)
+    return show_replayed(app, result) if edited is None else _go_on_as_fork(app, edited)
 
 
 def _about_to_send(app: App, options: ReplayOptions, step: int) -> ExitCode:
@@ -65,12 +65,13 @@ def _about_to_send(app: App, options: ReplayOptions, step: int) -> ExitCode:
     return replay_exit_code(result)
 
 
-def _go_on_as_fork(options: ForkOptions) -> ExitCode:
+def _go_on_as_fork(app: App, options: ForkOptions) -> ExitCode:
     where = f"{options.session.ref}:{options.step}"
     before = f", up to step {options.step} from the recording" if options.step > 1 else ""
     err().line(Span(f"→ rewind fork {where}, edited by hand: the agent starts again{before}", "bold"))
     result = fork(options)
     print_forked(err(), result, options.session.ref)
+    app.retain()
     return fork_exit_code(result)
 
 
@@ -125,6 +126,7 @@ def run_fork(
         print_json(views.forks(forked))
     elif samples:
         print_samples(err(), forked)
+    app.retain()
     return max(map(fork_exit_code, forked.results), key=_WORST_LAST.index)
 
 

@@ -67,6 +67,8 @@ def dispatch(arguments: list[str], show_traceback: Callable[[], None]) -> int:
         raise UsageError(problem.format_message(), hint=f"{path} --help") from problem
     except click.ClickException as problem:
         raise EnvironmentProblem(problem.format_message()) from problem
+    finally:
+        app.finish_deletions()
     return code if isinstance(code, int) else 0
 
 

@@ -28,7 +28,7 @@ def moment_of(value: str, *, now: float) -> float:
         ) from problem
 
 
-def _when(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+def when(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
     try:
         return None if value is None else moment_of(value, now=SystemClock().now())
     except ValueError as problem:
@@ -36,7 +36,7 @@ def _when(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 since_option = click.option(
-    "--since", callback=_when, metavar="WHEN", help="Only sessions that started since then: 30min, 2h, 7d, 2026-11-01"
+    "--since", callback=when, metavar="WHEN", help="Only sessions that started since then: 30min, 2h, 7d, 2026-11-01"
 )
 
 

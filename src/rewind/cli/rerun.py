@@ -32,11 +32,17 @@ def run_replay(
     with stdout_on_stderr():
         result = replay(options)
     print_json(views.replay(result, result.saved(app.prices)))
-    return replay_exit_code(result)
+    return _ended(app, result)
 
 
 def show_replayed(app: App, result: ReplayResult) -> ExitCode:
     print_replayed(err(), result, result.saved(app.prices))
+    return _ended(app, result)
+
+
+def _ended(app: App, result: ReplayResult) -> ExitCode:
+    if result.kept_as is not None:
+        app.retain()
     return replay_exit_code(result)
 
 

@@ -11,17 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
 from rewind.inprocess.run import InProcessOptions, InProcessRun
+from rewind.model.clock import SystemClock
 from rewind.model.session import Session
 from rewind.reading.cassettes import RecordedRun, save_cassette
+from rewind.reading.retention import retain
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.upstream import upstream_of
-from rewind.settings import read_settings
+from rewind.settings import Settings, read_settings
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
+from rewind.text import plural, size
 
 if TYPE_CHECKING:
     from rewind.sdk.modes import Mode, PathLike
+
+_SECONDS_BETWEEN_LOOKS = 60.0
+_look_again: dict[Path, float] = {}
+"""Store → when to look at its size again. A server has thousands of sessions, and would look all the time."""
 
 
 class PlannedSession(NamedTuple):
@@ -32,6 +39,8 @@ class PlannedSession(NamedTuple):
     """The recording that answers, opened."""
     write_cassette: Callable[[str], None]
     """Writes the session of that id as the file that was asked for. Raises RewindError."""
+    make_room: Callable[[], str | None] | None
+    """Deletes old sessions, and says in a sentence what it did; raises RewindError. ``None`` without a limit."""
 
 
 def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
@@ -66,7 +75,9 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
         keep=mode != "replay",
     )
     write = partial(_write_cassette, asked["cassette"], settings.home)
-    return PlannedSession(InProcessRun(options), tape, write)
+    is_limited = settings.keep_days is not None or settings.max_size is not None
+    make_room = partial(_make_room, settings, SystemClock().now()) if is_limited else None
+    return PlannedSession(InProcessRun(options), tape, write, make_room)
 
 
 def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Session | None:
@@ -111,6 +122,15 @@ def _write_cassette(path: "PathLike", home: Path, session_id: str) -> None:
                 f"The cassette {Path(path)} cannot be written: {problem.strerror}.",
                 hint=f"rewind export {session_id} --output FILE.rw",
             ) from problem
+
+
+def _make_room(settings: Settings, began: float) -> str | None:
+    now = SystemClock().now()
+    if now < _look_again.get(settings.home, 0.0):
+        return None
+    _look_again[settings.home] = now + _SECONDS_BETWEEN_LOOKS
+    dropped = retain(settings.home, settings, now=now, began=began, at_most=0)
+    return None if dropped is None else f"{plural(len(dropped.gone), 'old session')} deleted, {size(dropped.bytes)}"
 
 
 def _text(path: "PathLike | None") -> str | None:

@@ -62,6 +62,7 @@ class SessionRun:
         self._engine: InProcessRun | None = None
         self._tape: SessionReader | None = None
         self._write: Callable[[str], None] = lambda _session_id: None
+        self._make_room: Callable[[], str | None] | None = None
         self._records = self.run.mode == "record"
         """Nobody depends on it yet: where it goes wrong, the program goes on without."""
 
@@ -85,7 +86,7 @@ class SessionRun:
         # Lazily: a program that carries the decorator switched off never loads the engine.
         from rewind.sdk.session_plan import planned_session
 
-        engine, self._tape, self._write = planned_session(self._asked, self.run.mode)
+        engine, self._tape, self._write, self._make_room = planned_session(self._asked, self.run.mode)
         self._records = self._tape is None
         engine.start()
         self._engine = engine
@@ -138,6 +139,8 @@ class SessionRun:
             _warn(f"The recording {result.session_id} is not complete: {result.broken}")
         if self._asked["cassette"] is not None and result.session_id is not None:
             self._write_cassette(result.session_id, error)
+        if self._make_room is not None and result.session_id is not None:
+            _in_a_thread(partial(_hold_limits, self._make_room))  # the program need not wait for it
         return result
 
     def _finished(self, engine: "InProcessRun", error: BaseException | None) -> "InProcessResult":
@@ -169,6 +172,17 @@ class SessionRun:
         tape, self._tape = self._tape, None
         if tape is not None:
             tape.__exit__(None, None, None)
+
+
+def _hold_limits(make_room: Callable[[], str | None]) -> None:
+    import logging
+
+    logger = logging.getLogger("rewind")
+    try:
+        if sentence := make_room():
+            logger.info(sentence)
+    except RewindError as problem:
+        logger.warning(problem.message)
 
 
 @cache

@@ -54,6 +54,7 @@ def session(value: Session, totals: Totals | None = None) -> dict[str, Any]:
         "folder": value.folder,
         "file": value.file,
         "imported": start.imported,
+        "pinned": value.pinned,
     }
     if totals is not None:
         view |= members(totals, *_TOTALS) | {"cost_usd": totals.cost, "unpriced": totals.unpriced}

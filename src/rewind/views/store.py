@@ -1,5 +1,6 @@
 """Answers about the whole store as plain JSON: stats, search, verify, init, config."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from rewind.text import moment
 from rewind.views import members
 
 if TYPE_CHECKING:
+    from rewind.model.session import Session
     from rewind.pricing.report import Figures, Saved
+    from rewind.reading.retention import Deletion, SessionSize
     from rewind.reading.search import SearchReport
     from rewind.reading.setup import Setup
     from rewind.reading.stats import UsageStats
@@ -72,6 +75,43 @@ def verification(found: "Verification") -> dict[str, Any]:
     if found.catalog_problem is not None:
         view["catalog"] = {"problem": found.catalog_problem}
     return view
+
+
+def removal(value: "Deletion") -> dict[str, Any]:
+    """What ``rewind rm`` deleted."""
+    return {"schema": "rewind/rm@1", "deleted": _deleted(value), "bytes": value.bytes}
+
+
+def pruning(value: "Deletion") -> dict[str, Any]:
+    """What ``rewind prune`` deleted, or would, and what stays. ``kept``: what a rule kept, though it was old."""
+    return {
+        "schema": "rewind/prune@1",
+        "dry_run": value.is_forecast,
+        "deleted": _deleted(value),
+        "bytes": value.bytes,
+        "kept": [_sized(one) | {"why": one.why} for one in value.kept],
+        "left": {"sessions": value.left, "bytes": value.left_bytes},
+        "over_bytes": value.over,
+    }
+
+
+def _deleted(value: "Deletion") -> list[dict[str, Any]]:
+    return [
+        _sized(one) | {"why": one.why or None, "forks": list(value.forks.get(one.session.id, ()))} for one in value.gone
+    ]
+
+
+def _sized(one: "SessionSize") -> dict[str, Any]:
+    return _pinned(one.session) | {"started": moment(one.session.start.started), "bytes": one.bytes}
+
+
+def pins(sessions: "Iterable[Session]") -> dict[str, Any]:
+    """Which sessions are to stay, or need not any more."""
+    return {"schema": "rewind/pin@1", "sessions": [_pinned(session) for session in sessions]}
+
+
+def _pinned(session: "Session") -> dict[str, Any]:
+    return {"id": session.id, "name": session.start.name, "pinned": session.pinned}
 
 
 def setup(value: "Setup") -> dict[str, Any]:

@@ -135,6 +135,8 @@ def command(
                 print_proof(out(), proof)
             print_next(err(), next_commands(found, None if proof is None else proof.remedy))
     print_warnings(err(), (found.good, found.bad))
+    if flags.proves:
+        app.retain()
     return ExitCode.DIFFERENT if found.finding.diverges else ExitCode.OK
 
 

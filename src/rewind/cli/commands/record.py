@@ -85,6 +85,7 @@ def command(
 
         spent = cost_of_session(settings.home, result.session_id, app.prices)
     show_recorded(result, spent, quiet=quiet)
+    app.retain(quiet=quiet)
     return result.exit_code
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.safe import safe_line
-from rewind.text import plural, spans
+from rewind.text import plural, size, spans
 
 if TYPE_CHECKING:
     from rewind.reading.export import Exported, ExportOptions
@@ -50,7 +50,7 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
     total = len(exported.recording.steps) + exported.left_out
     written = total - exported.left_out - len(missing)
     steps = plural(written, "step") + (f" of {total}" if written < total else "")
-    terminal.line("Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {_size(len(exported.data))})")
+    terminal.line("Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {size(len(exported.data))})")
     if session.id != exported.source.id:
         terminal.line(f"  it differs from {exported.source.id}, so it has its own id")
     if exported.left_out:
@@ -153,10 +153,3 @@ def _print_findings(terminal: Terminal, exported: "Exported", command: ExportCom
 
 def _steps(indexes: Sequence[int]) -> str:
     return f"step{'s' * (len(indexes) > 1)} {spans(indexes)}"
-
-
-def _size(count: int) -> str:
-    for size, unit in ((1_000_000, "MB"), (1_000, "KB")):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return plural(count, "byte")

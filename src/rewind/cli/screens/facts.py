@@ -46,6 +46,8 @@ def session_facts(
     facts: list[tuple[str, str | Span]] = [("session", Span(session.id, "bold"))]
     if start.name:
         facts.append(("name", start.name))
+    if session.pinned:
+        facts.append(("pinned", "it stays until rewind rm deletes it"))
     if session.is_foreign:
         facts.append(("from", session.file or "an import; its command is shown, never run by itself"))
     facts += [

@@ -27,6 +27,7 @@ COLUMNS = (
     Column("tags", flexible=True),
     Column("command", flexible=True, least=16),
 )
+_PINNED = " · pinned"
 _FIRST_TO_GO = ("threads", "tags", "took", "steps")
 """Columns that a narrow screen does without, in this order. Pipes are wide enough for all."""
 
@@ -82,7 +83,7 @@ def _row(row: ListedSession, now: float, unique: int) -> list[Cell]:
 def _outcome(row: ListedSession) -> Span:
     shown = status(row.session)
     errors = f" · {plural(row.totals.errors, 'error')}" if row.totals.errors else ""
-    return Span(shown.text + errors, shown.style)
+    return Span(shown.text + errors + _PINNED * row.session.pinned, shown.style)
 
 
 def _columns_that_fit(rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
@@ -197,7 +198,7 @@ def _cells(line: TreeLine, row: ListedSession | None, now: float) -> list[Span]:
         place,
         Span(safe_line(start.name or NONE, _NAME_SHOWN)),
         Span(age(now - start.started)),
-        status(session),
+        Span(status(session).text + _PINNED * session.pinned, status(session).style),
         Span(plural(totals.steps, "step")),
         Span(dollars(totals.cost, totals.unpriced) if totals.llm_calls else NONE),
         Span(_about(session)),
