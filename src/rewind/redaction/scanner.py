@@ -13,10 +13,14 @@ settled: whatever follows, no hit will cross that point. So any cutting of a str
 import sys
 from collections.abc import Iterable
 
+from rewind.redaction.escapes import Escapes
+
 Span = tuple[int, int]
 
 _LONGEST_CHAIN = 64 * 1024
 _MOST_ESCAPES = 64
+_LONGEST_LETTER = 12
+"""Bytes of a letter that is written as an escape, with some backslashes before it."""
 
 
 class _Tier:
@@ -59,13 +63,17 @@ class _Tier:
 class Scanner:
     """Finds the given forms. Never changes, so it can be shared and swapped without locks."""
 
-    def __init__(self, forms: Iterable[bytes]) -> None:
+    def __init__(self, forms: Iterable[bytes], letters: Iterable[str] = ()) -> None:
+        """``letters`` are looked for as escapes, too: see :mod:`rewind.redaction.escapes`."""
         self._forms = frozenset(forms)
+        self._escapes = Escapes(letters)
         tiers = (_Tier(8, 32), _Tier(8, 8), _Tier(4, 4))
         for form in self._forms:
             next(tier for tier in tiers if len(form) >= tier.window).add(form)
         self._tiers = tuple(tier for tier in tiers if tier.ready())
         self.longest = max(map(len, self._forms), default=0)
+        self._reach = max(1, _LONGEST_LETTER * self.longest)
+        """How far back from its end a form may begin that is written as escapes."""
         self._shortest = min(map(len, self._forms), default=0)
         self._beginnings: dict[bytes, list[bytes]] = {}
         for form in self._forms:
@@ -80,18 +88,37 @@ class Scanner:
 
     def find(self, data: bytes) -> list[Span]:
         """Where forms stand, in order. Those that overlap are one span, so no part of either is left."""
+        spans = self._as_written(data)
+        if self._forms and (unfolded := self._escapes.unfolded(data)) is not None:
+            spans += (unfolded.place(*span) for span in self._as_written(unfolded.text))
+        return united(spans)
+
+    def _as_written(self, data: bytes) -> list[Span]:
         spans: list[Span] = []
         if len(data) >= self._shortest:
             for tier in self._tiers:
                 spans += tier.find(data)
         if spans and self._escaped:
             spans = [(_before_escapes(data, start), end) for start, end in spans]
-        return united(spans)
+        return spans
 
     def pending(self, data: bytes) -> int:
         """How many of the last bytes must wait, as they could be the beginning of a form."""
         size = self._beginning(data)
-        return len(data) - _before_escapes(data, len(data) - size) if size and self._escaped else size
+        if size and self._escaped:
+            size = len(data) - _before_escapes(data, len(data) - size)
+        tail = data[-self._reach :]
+        return max(size, self._pending_escaped(tail)) if self._escapes.may_be_in(tail) else size
+
+    def _pending_escaped(self, tail: bytes) -> int:
+        begun = self._escapes.begun(tail)
+        whole = tail[: len(tail) - begun]
+        unfolded = self._escapes.unfolded_end(whole)
+        if unfolded is None:
+            return begun and begun + self._beginning(whole)
+        if not (size := self._beginning(unfolded.text)):
+            return begun
+        return len(tail) - unfolded.place(len(unfolded.text) - size, len(unfolded.text))[0]
 
     def _beginning(self, data: bytes) -> int:
         """How many of the last bytes are the beginning of a form that is not complete."""
@@ -108,6 +135,8 @@ class Scanner:
     def dead(self, pending: bytes, text: bytes) -> bool:
         """A quick check: True if one or two pending bytes cannot be continued by this text."""
         joined = pending + text[:2]
+        if self._escapes.may_be_in(joined):
+            return False
         return len(joined) == len(pending) + 2 and not any(
             joined[at : at + 3] in self._beginnings for at in range(len(pending))
         )
@@ -129,13 +158,23 @@ class Scanner:
         A short beginning is left: an answer may well end with "sk-ant-", and so do sentences about keys.
         """
         spans = self.find(data)
+        if size := self._cut_off(data):
+            spans.append((len(data) - size, len(data)))
+        tail = data[-self._reach :]
+        unfolded = self._escapes.unfolded_end(tail[: len(tail) - self._escapes.begun(tail)])
+        if unfolded is not None and (size := self._cut_off(unfolded.text)):
+            start, _ = unfolded.place(len(unfolded.text) - size, len(unfolded.text))
+            spans.append((len(data) - len(tail) + start, len(data)))
+        return united(spans)
+
+    def _cut_off(self, data: bytes) -> int:
+        """How many of the last bytes are most of a form; 0 where they are few."""
         size = self._beginning(data)
         rest = data[len(data) - size :]
-        if size >= 6 and any(
+        long_enough = size >= 6 and any(
             form.startswith(rest) and (size >= 16 or 4 * size >= 3 * len(form)) for form in self._forms
-        ):
-            spans.append((len(data) - size, len(data)))
-        return united(spans)
+        )
+        return size if long_enough else 0
 
 
 def _before_escapes(data: bytes, start: int) -> int:

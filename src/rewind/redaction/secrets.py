@@ -101,7 +101,8 @@ class Secrets:
             self._forms[value] = forms(value)
             changed = True
         if changed:
-            self.scanner = Scanner(form for group in self._forms.values() for form in group)
+            known = (form for group in self._forms.values() for form in group)
+            self.scanner = Scanner(known, letters="".join(self._forms))
 
 
 def credential_variables(env: Mapping[str, str]) -> tuple[str, ...]:

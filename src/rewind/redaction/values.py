@@ -85,8 +85,9 @@ def placeholder(size: int) -> str:
 
 def forms(value: str) -> frozenset[bytes]:
     """Every way of writing this value that is searched for."""
-    texts = {value, *_in_json(value), *_in_urls(value)}
+    texts = {value, *_in_json(value), *_in_urls(value), *_in_html(value)}
     raw = value.encode("utf-8", "surrogateescape")
+    texts |= {raw.hex(), raw.hex().upper()}
     written = {text.encode("utf-8", "surrogateescape") for text in texts}
     return frozenset(form for form in (*written, *_in_base64(raw)) if len(form) >= SHORTEST)
 
@@ -99,7 +100,8 @@ def _in_json(value: str) -> Iterator[str]:
         careful = text
         for sign in "<>&'":
             careful = careful.replace(sign, f"\\u{ord(sign):04x}")
-        yield from (careful, _capitals(careful), _capitals(text))
+        most_careful = careful.replace('\\"', "\\u0022")
+        yield from (careful, _capitals(careful), most_careful, _capitals(most_careful), _capitals(text))
 
 
 def _capitals(text: str) -> str:
@@ -117,6 +119,14 @@ def _in_urls(value: str) -> Iterator[str]:
         yield text
         pieces = text.split("%")
         yield pieces[0] + "".join("%" + piece[:2].lower() + piece[2:] for piece in pieces[1:])
+
+
+def _in_html(value: str) -> Iterator[str]:
+    """Its characters that mark something up, written out; quotes with or without."""
+    text = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    yield text
+    for apostrophe in ("&#x27;", "&#39;"):
+        yield text.replace('"', "&quot;").replace("'", apostrophe)
 
 
 def _in_base64(raw: bytes) -> Iterator[bytes]:

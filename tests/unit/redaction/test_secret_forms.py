@@ -4,6 +4,7 @@ import base64
 import json
 import random
 import string
+from html import escape
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -39,6 +40,10 @@ def test_the_placeholder_has_the_length_it_is_asked_for_and_only_letters() -> No
         quote(AWKWARD, safe=""),
         quote_plus(AWKWARD),
         quote(AWKWARD, safe="").lower(),
+        AWKWARD.encode().hex(),
+        AWKWARD.encode().hex().upper(),
+        escape(AWKWARD),
+        escape(AWKWARD, quote=False),
     ],
 )
 def test_each_way_of_writing_is_found_whole(written: str) -> None:
@@ -61,7 +66,7 @@ def test_base64_is_found_wherever_the_secret_begins(encode: object, before: int,
 
 
 def test_plain_keys_have_few_forms() -> None:
-    assert len(forms("sk-proj-abcdefghijklmnop0123456789")) <= 7
+    assert len(forms("sk-proj-abcdefghijklmnop0123456789")) <= 9
 
 
 def test_a_form_below_eight_bytes_is_not_searched_for() -> None:
