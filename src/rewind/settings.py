@@ -11,10 +11,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 
 PROJECT_FOLDER = ".rewind"

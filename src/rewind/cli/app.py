@@ -4,12 +4,13 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, RewindError
 from rewind.model.clock import SystemClock
 from rewind.settings import Settings, read_settings

@@ -3,12 +3,13 @@
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 import click
 
+from rewind.dataclass import dataclass
 from rewind.model.clock import SystemClock
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from rewind.cli.screens.inspect import step_status, usage_shown
 from rewind.cli.screens.terminal import Span, Terminal, terminal
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.outline import Outline, OutlineStep
+from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, RewindError, UsageError
 from rewind.model.http import HttpRequest
 from rewind.reading.body_text import read_body

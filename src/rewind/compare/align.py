@@ -14,10 +14,10 @@ All of it works on digests, and takes time in proportion to the number of moves,
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rewind.compare.run import Move
 from rewind.conversation.sketch import NOTHING, Sketch
+from rewind.dataclass import dataclass
 from rewind.match.call import host_class
 
 Lane = list[Move]

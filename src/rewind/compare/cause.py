@@ -6,7 +6,6 @@ nothing was, the model itself answered otherwise. All causes are named; their or
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rewind.compare.align import Row
@@ -15,6 +14,7 @@ from rewind.compare.delta import LASTING, Aspect, Difference
 from rewind.compare.run import Move
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
+from rewind.dataclass import dataclass
 from rewind.model.message import results_in
 
 

@@ -8,7 +8,7 @@ go on from calls that belong together, the step adds nothing to what is known al
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -27,6 +27,7 @@ from rewind.compare.texts import noise_values
 from rewind.compare.turn import history_differences, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
+from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Asked, Message, Thinking
 from rewind.model.step import Ending
 

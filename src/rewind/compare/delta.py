@@ -7,7 +7,6 @@ different is one thing, a result that was sent whole and later cut short is anot
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any, TypeGuard
@@ -15,6 +14,7 @@ from typing import Any, TypeGuard
 from rewind.compare.texts import Noise, only_noise
 from rewind.conversation.context import ContextPlace, Fate, parts_text, tool_text
 from rewind.conversation.message_digest import json_text
+from rewind.dataclass import dataclass
 from rewind.match.difference import ABSENT, differences
 from rewind.match.paths import path_text
 from rewind.model.message import Answered, Part, Thinking, ToolDefinition, ToolUse

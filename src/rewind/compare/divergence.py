@@ -10,7 +10,6 @@ first of the reworded answers, or at the first request that differs.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, takewhile
 
@@ -19,6 +18,7 @@ from rewind.compare.cause import Cause, RuledOut, causes_of, ruled_out
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import REQUEST, Difference
 from rewind.compare.run import ComparedRun, Move
+from rewind.dataclass import dataclass
 
 _TELLING_WORDS = 12
 """An answer of at least so many letters that is found again is not a coincidence."""

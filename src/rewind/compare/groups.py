@@ -6,7 +6,6 @@ times taken out, and it *tells the runs apart* if all bad runs have the same val
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rewind.compare.align import Row, align
 from rewind.compare.cause import KIND_OF_ASPECT, Cause, CauseKind
@@ -18,6 +17,7 @@ from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text, tool_text
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import settings_of
+from rewind.dataclass import dataclass
 from rewind.model.message import Asked, Thinking, ToolResult
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rewind.compare.align import Row
 from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind, RuledOut
@@ -11,6 +10,7 @@ from rewind.compare.delta import Aspect, Difference, ToolPlace, answer_words, as
 from rewind.compare.divergence import Finding
 from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, parts_text
+from rewind.dataclass import dataclass
 from rewind.model.message import ToolUse
 from rewind.model.step import StepKind
 from rewind.text import plural

@@ -13,13 +13,13 @@ which of the two it shares more words with.
 
 import re
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise, zip_longest
 
 from rewind.compare.delta import call_text
 from rewind.compare.texts import without_noise
+from rewind.dataclass import dataclass
 from rewind.model.message import Answered
 
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|[.!?]+|\n|$)\s*")

@@ -5,7 +5,6 @@ For a screen they are commands to paste, for a probe the thing to try.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -14,6 +13,7 @@ from rewind.compare.delta import FieldPlace, NamedPlace
 from rewind.compare.divergence import Finding
 from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import ContextPlace, Fate, parts_text
+from rewind.dataclass import dataclass
 from rewind.edit.edits import (
     Edit,
     SetMessage,

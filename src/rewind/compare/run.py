@@ -1,7 +1,6 @@
 """A run as comparing needs it: its moves, known by digests, and what was said, read when it is asked for."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from rewind.compare.delta import Aspect
@@ -10,6 +9,7 @@ from rewind.conversation.context import parts_text
 from rewind.conversation.outline import Bodies, answered_at, held_messages, outline_of, reader_of
 from rewind.conversation.retries import retries
 from rewind.conversation.sketch import Sketch, answer_digest, history_after, read_said, read_sketch, sketch_of
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message
 from rewind.model.session import Recording

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rewind.compare.align import Row
@@ -10,6 +9,7 @@ from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.run import Move
 from rewind.compare.turn import history_differences
+from rewind.dataclass import dataclass
 
 
 class Likeness(StrEnum):

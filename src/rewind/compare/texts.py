@@ -13,10 +13,10 @@ sentence that was rewritten is read more easily whole.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
+from rewind.dataclass import dataclass
 from rewind.match.difference import common_beginning
 
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
@@ -17,6 +16,7 @@ from rewind.conversation.context import (
     parts_text,
 )
 from rewind.conversation.message_digest import digests
+from rewind.dataclass import dataclass
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
 
 Held = Sequence[Message]

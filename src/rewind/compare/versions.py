@@ -6,8 +6,8 @@ can be asked. Code and lock files are in its surroundings, where those were look
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Headers
 from rewind.model.session import Recording, Surroundings
 

@@ -9,12 +9,13 @@ follow), else ``changed``. What has no partner is ``dropped``, or new: ``added``
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby
 
 from rewind.conversation.message_digest import Digest, json_text, message_digest
+from rewind.dataclass import dataclass
 from rewind.match.difference import common_beginning
 from rewind.model.message import (
     Answered,

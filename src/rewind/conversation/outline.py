@@ -1,12 +1,12 @@
 """A step read from its bodies by today's codecs, and a whole run: every step with its place, and the tools between."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from rewind.conversation.retries import retries
 from rewind.conversation.threads import ThreadPlace, Threads
 from rewind.conversation.tools import ToolCall, ToolRun, ToolTurn, tool_calls, with_recorded_runs
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse
 from rewind.model.session import Recording

@@ -10,9 +10,10 @@ whether a call goes on from an earlier one can be told without either body: see 
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from rewind.conversation.message_digest import Digest, json_text, part_digest
+from rewind.dataclass import dataclass
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.api import Api

@@ -25,11 +25,12 @@ and one that is read back.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, pairwise, takewhile
 from typing import Any
 
 from rewind.conversation.message_digest import Digest, digests, json_text, message_digest, part_digest
+from rewind.dataclass import dataclass
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
 

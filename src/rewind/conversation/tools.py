@@ -11,11 +11,12 @@ result: what the agent took, for all tools of that answer together. Where the ag
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 
 from rewind.conversation.message_digest import Digest, part_digest
 from rewind.conversation.threads import ThreadPlace
+from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Asked, Message, Role, ToolResult, ToolUse, results_in
 
 _LATER_TURNS = 20

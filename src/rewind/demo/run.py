@@ -10,11 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import ExitCode
 from rewind.runs.record import RecordOptions, RecordResult, record
 from rewind.runs.replay import ReplayOptions, replay

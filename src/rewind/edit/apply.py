@@ -5,9 +5,10 @@ values again in later calls; :mod:`rewind.edit.carry_over` puts the new ones in 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.edit.edits import (
     AppendSystem,
     Edit,

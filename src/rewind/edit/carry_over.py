@@ -7,9 +7,10 @@ its system prompt; an agent without one is known by its first message or by its 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.edit.apply import (
     RequestDraft,
     in_order,

@@ -9,9 +9,9 @@ written ``@@``. ``docs/editing.md`` has the whole table.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 from rewind.model.http import HttpResponse
 from rewind.model.message import Answered, Message

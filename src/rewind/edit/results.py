@@ -1,9 +1,10 @@
 """The results of tools in a request: which tool each is of, and whether it is new."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.message import Message, Other, Role, Text, ToolResult
 from rewind.providers.api import Document, NewResult, Patcher
 from rewind.providers.shared.write import json_text, with_matched_ids

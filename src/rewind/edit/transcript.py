@@ -6,9 +6,9 @@ first API can read (thinking, hosted tools) is left out, and every such loss is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Asked, Message, Role

@@ -3,9 +3,10 @@
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette
 from rewind.formats.repair import Remarks, Unreadable, UnusableAddress
 from rewind.model.http import HttpRequest, HttpResponse

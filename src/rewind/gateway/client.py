@@ -1,9 +1,10 @@
 """One client connection through any of the entries: requests are read one at a time and answered in order."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol, cast
 
+from rewind.dataclass import dataclass
 from rewind.gateway.exchange import Decided, Exchange, Hold, Origin, Pass, Play, Reply, RequestHandler, Verdict
 from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, refit_head, write_head
 from rewind.gateway.playout import play_at_once, play_paced

@@ -4,8 +4,9 @@ import re
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from shutil import which
+
+from rewind.dataclass import dataclass
 
 VERSION_SECONDS = 5.0
 _VERSION = re.compile(r"\d+(?:\.\d+)+")

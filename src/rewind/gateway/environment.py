@@ -8,9 +8,9 @@ variable is a list, and joined where it is a file.
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.gateway.trust_store import (
     JAVA_PASSWORD,
     bundle,

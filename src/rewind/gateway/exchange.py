@@ -5,10 +5,10 @@ The gateway knows bytes and connections; it does not know sessions, tapes or pro
 """
 
 import asyncio
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 

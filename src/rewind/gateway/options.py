@@ -3,10 +3,10 @@
 import base64
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 
 

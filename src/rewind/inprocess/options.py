@@ -1,10 +1,11 @@
 """A run of this process: what kind it is to be, which hosts it reaches, and how it went."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from rewind.dataclass import dataclass
 from rewind.gateway.options import UpstreamOptions
 from rewind.inprocess.redirect.rules import THIS_MACHINE, ConnectionRules, pairs, place, proxies
 from rewind.model.clock import Clock, SystemClock

@@ -23,12 +23,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import Token
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from rewind.dataclass import dataclass
 from rewind.errors import ReplayMiss
 from rewind.gateway.client import RunContext
 from rewind.gateway.dial import Dialer

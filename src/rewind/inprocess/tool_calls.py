@@ -7,10 +7,10 @@ own code: it runs where it was called, and its answer is kept when it is told.
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from rewind.dataclass import dataclass
 from rewind.errors import ReplayMiss
 from rewind.gateway.exchange import Exchange, Pass, Play, Reply, Verdict
 from rewind.inprocess.options import OWN_SCHEMES

@@ -9,10 +9,10 @@ import hashlib
 import ipaddress
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.match.canonical import Canonical, canonical_body, canonical_path, canonical_query
 from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey

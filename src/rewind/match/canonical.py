@@ -21,11 +21,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
+from rewind.dataclass import dataclass
 from rewind.match.paths import Item, Key, Parameter, parse_path
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.api import Volatile

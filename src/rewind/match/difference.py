@@ -6,10 +6,10 @@ Everything shown is one bounded line: bodies may hold megabytes of base64.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.match.paths import path_text
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")

@@ -1,8 +1,8 @@
 """Why a replay had no answer for a call: a value, and its text for the agent and for the person at the terminal."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from rewind.dataclass import dataclass
 from rewind.providers.shared.json_fields import writable
 from rewind.text import plural
 

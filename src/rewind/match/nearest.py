@@ -6,12 +6,12 @@ the ends of the conversation; the words of its last turn; the whole body.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 from itertools import islice
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import FieldDifference, differences

@@ -15,9 +15,9 @@ nothing there; that is not an error.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 
 _INDEX = r"""\[\*?\]|\[[0-9]{1,9}\]|\["[^"]*"\]"""

@@ -1,8 +1,9 @@
 """HTTP as it was on the wire: order and spelling of headers kept, bodies as bytes, arrival times beside them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import parse_qsl
+
+from rewind.dataclass import dataclass
 
 Headers = tuple[tuple[str, str], ...]
 """Name and value as sent, decoded as latin-1; names keep their spelling, repeated names stay repeated."""

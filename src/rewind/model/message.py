@@ -5,10 +5,11 @@ one shape. A stream and the whole answer that says the same are equal values.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.usage import NO_USAGE, Usage
 
 

@@ -3,9 +3,10 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from rewind.dataclass import dataclass
 from rewind.errors import SessionNotFound
 from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.step import Step

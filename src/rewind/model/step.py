@@ -1,11 +1,11 @@
 """A step: one thing the agent asked of the world, and the answer."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.usage import NO_USAGE, Usage

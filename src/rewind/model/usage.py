@@ -1,7 +1,9 @@
 """Tokens by kind. Apart from the other nouns of a call, because a recording needs it before it needs those."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from rewind.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

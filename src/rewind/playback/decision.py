@@ -1,9 +1,9 @@
 """What can happen to a call, and who decides."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from rewind.dataclass import dataclass
 from rewind.match.call import Call
 from rewind.match.miss import Miss
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead

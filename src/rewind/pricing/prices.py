@@ -19,9 +19,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from rewind.dataclass import dataclass
 from rewind.model.usage import Usage
 from rewind.pricing.rates import Rates, Tariff, UnitTable, counts_of
 from rewind.pricing.snapshot import Model, Seller, Snapshot

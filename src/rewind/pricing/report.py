@@ -1,8 +1,9 @@
 """What many sessions come to: the values behind ``rewind stats``."""
 
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+
+from rewind.dataclass import dataclass
 
 
 class By(StrEnum):

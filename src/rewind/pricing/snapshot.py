@@ -9,10 +9,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Any
+
+from rewind.dataclass import dataclass
 
 FORMAT = 1
 

@@ -1,9 +1,9 @@
 """What the steps of a run cost."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from rewind.dataclass import dataclass
 from rewind.model.step import Ending, Reading, Step
 from rewind.model.usage import Usage
 

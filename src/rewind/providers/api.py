@@ -7,10 +7,11 @@ first asked for, by :class:`Lazy` alone, so that a recording does not pay for th
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Thinking, ToolResult, ToolUse
 from rewind.model.step import StepKind

@@ -6,10 +6,11 @@ live in the two hooks (``gateway/hooks``), which may import nothing of ours; ``t
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from rewind.dataclass import dataclass
 
 
 class KnownHost(NamedTuple):

@@ -8,10 +8,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked
 from rewind.model.step import StepKind

@@ -5,7 +5,7 @@ Names are the same on every machine, and under every order of parameters.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rewind.dataclass import dataclass
 from rewind.pytest_plugin.marks import ENDINGS, MarkOptions, read_mark
 from rewind.pytest_plugin.modes import BadOption, Mode
 

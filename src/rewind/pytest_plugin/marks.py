@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from rewind.dataclass import dataclass
 from rewind.pytest_plugin.modes import BadOption, Mode, mode_named
 
 ENDINGS = (".rw", ".rw.zst")

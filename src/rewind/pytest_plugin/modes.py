@@ -6,8 +6,9 @@ Loaded in every run of pytest, so it imports nothing else of Rewind.
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from rewind.dataclass import dataclass
 
 VARIABLE = "REWIND_PYTEST_MODE"
 

@@ -9,12 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rewind.dataclass import dataclass
 from rewind.model.clock import SystemClock
 from rewind.pytest_plugin.cassette_paths import CassetteAction, orphans
 from rewind.pytest_plugin.modes import VARIABLE, Mode, pytest_command

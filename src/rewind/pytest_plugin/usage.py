@@ -1,8 +1,10 @@
 """How one test used its cassette, in plain values: they travel with pytest's reports, from workers too."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
+
+from rewind.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

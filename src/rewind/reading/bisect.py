@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.compare.cause import Cause, CauseKind
@@ -14,6 +13,7 @@ from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.remedy import remedies
 from rewind.compare.run import ComparedRun
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
+from rewind.dataclass import dataclass
 from rewind.edit.edits import Edit
 from rewind.errors import DamagedStore, SessionNotFound, UsageError
 from rewind.model.program import program_of

@@ -2,9 +2,9 @@
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Headers, header
 from rewind.wire.encoding import decode_as_far_as_possible
 

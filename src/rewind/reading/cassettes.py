@@ -4,9 +4,10 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import BlobId, MatchKey

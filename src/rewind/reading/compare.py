@@ -3,7 +3,6 @@
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.compare.align import Row
@@ -12,6 +11,7 @@ from rewind.compare.delta import Aspect
 from rewind.compare.phrases import slug
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.summary import RowChange, Summary, pair_changes, row_changes, summarise
+from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.session import Session, split_step, step_in

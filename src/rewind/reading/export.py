@@ -9,13 +9,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
 from rewind.conversation.outline import outline_of
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem, SessionNotFound, UsageError
 from rewind.formats.har import went_over_http, write_har
 from rewind.model.ids import SessionId

@@ -8,7 +8,7 @@ first day of 2000, before anything real.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -16,6 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from rewind.conversation.threads import Threads
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, SessionNotFound, UsageError
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording, sound_moment
 from rewind.formats.har import read_har

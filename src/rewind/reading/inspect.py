@@ -1,12 +1,13 @@
 """A session step by step, one step in full, a tool call, or what the model read at a step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rewind.conversation.context import ContextChange, ContextEntry, compare_contexts, context_of
 from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
+from rewind.dataclass import dataclass
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.message import Asked
 from rewind.model.session import Recording, step_in

@@ -1,11 +1,12 @@
 """The conversation of a recorded session up to a step, as the message list of an API."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rewind.conversation.outline import Outline, OutlineStep
+from rewind.dataclass import dataclass
 from rewind.edit.transcript import AnsweredCall, Transcript, transcript_of
 from rewind.errors import SessionNotFound, UsageError
 from rewind.model.http import HttpRequest, HttpResponse

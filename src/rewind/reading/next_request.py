@@ -1,10 +1,10 @@
 """What an agent is about to send, beside what its recording holds."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.conversation.context import ContextChange, ContextEntry, compare_contexts, context_of
 from rewind.conversation.outline import Outline, OutlineStep
+from rewind.dataclass import dataclass
 from rewind.match.call import Call
 from rewind.model.http import HttpRequest
 from rewind.model.message import Asked

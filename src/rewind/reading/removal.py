@@ -5,9 +5,10 @@ the old ones stays: by a digest of a whole request, what was taken out of it cou
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from rewind.conversation.sketch import said_of, sketch_of
+from rewind.dataclass import dataclass
 from rewind.match.call import understand
 from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, header
 from rewind.model.ids import BlobId, MatchKey, blob_id

@@ -8,10 +8,10 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rewind.conversation.context import ContextChange, Fate, compare_contexts, context_of
 from rewind.conversation.outline import Outline, OutlineStep
+from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Media, Other, Part, Refusal, Text, Thinking, ToolResult, ToolUse, Vectors
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Recording, Session

@@ -7,11 +7,12 @@ Deleting one deletes its bytes, its rows in the catalog and its words in the sea
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, UsageError
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session, Status, split_step

@@ -1,12 +1,13 @@
 """The steps of a recorded run, the tools it called and what it costs, as a test asserts on them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from rewind.conversation.outline import Outline, OutlineStep, outline_of
 from rewind.conversation.tools import ToolCall
+from rewind.dataclass import dataclass
 from rewind.model.http import Headers
 from rewind.model.message import ToolResult, ToolUse
 from rewind.model.step import Reading, Step, StepKind

@@ -1,9 +1,9 @@
 """Where something was said, in everything recorded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 from rewind.providers.summary import TextKind
 from rewind.reading.progress import OnProgress, ignored

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, RewindError, SessionNotFound, UsageError
 from rewind.model.outcome import Outcome
 from rewind.model.session import Session

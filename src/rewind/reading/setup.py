@@ -1,9 +1,9 @@
 """A store prepared, and what can be recorded on this machine."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.gateway.clients import NEVER_RECORDED, ClientCheck, check_clients
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.providers.outside import outside_hosts

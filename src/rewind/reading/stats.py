@@ -1,9 +1,9 @@
 """What the recorded calls come to, by model, provider, day, name or command."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.pricing.prices import Prices
 from rewind.pricing.report import By, Report
 from rewind.reading.progress import OnProgress, ignored

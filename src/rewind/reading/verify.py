@@ -1,8 +1,8 @@
 """Every recorded byte hashed again, and what is damaged."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.errors import RewindError
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.catalog.database import Catalog, CatalogState

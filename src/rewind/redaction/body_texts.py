@@ -9,10 +9,10 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from rewind.dataclass import dataclass
 from rewind.redaction.json_strings import (
     DATA_LINE,
     ESCAPE_OR_PLAIN,

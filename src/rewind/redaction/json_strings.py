@@ -12,8 +12,9 @@ comes, an expression is made of it, with a group for each string; the documents 
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from rewind.dataclass import dataclass
 
 StringPlace = tuple[bytes, ...]
 Strings = tuple[Sequence[tuple[StringPlace, ...]], Sequence[bytes], Callable[[int], int]]

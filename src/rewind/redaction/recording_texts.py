@@ -4,10 +4,11 @@ Every text in the model is visited unless it is named here, so a field that is a
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.session import Edited, Lineage, Recording, Session, SessionEnd, SessionStart
 from rewind.model.step import Reading, StepRequest, StepResponse

@@ -14,10 +14,11 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from rewind.credentials import is_dummy
+from rewind.dataclass import dataclass
 from rewind.model.http import Headers, header
 from rewind.redaction.aws_frames import lines_read
 from rewind.redaction.body_texts import TextInBody, paths_of, texts_of

@@ -17,10 +17,10 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import CommandNotFound, UsageError
 from rewind.store.journal.writer import Stream
 

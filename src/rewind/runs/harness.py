@@ -11,10 +11,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.errors import CommandNotFound, EnvironmentProblem
 from rewind.gateway.authority import Authority
 from rewind.gateway.environment import prepare

@@ -8,9 +8,9 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
+from rewind.dataclass import dataclass
 from rewind.gateway.exchange import Decided, Hold, Verdict
 from rewind.match.call import Call
 from rewind.model.clock import Clock

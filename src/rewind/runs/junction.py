@@ -13,10 +13,11 @@ for the writer thread only at the end of an answer.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from rewind.conversation.threads import Threads
+from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore, RewindError
 from rewind.gateway.exchange import Decided, Exchange, Pass, Play, Reply, Route, Verdict
 from rewind.match.call import Call, understand

@@ -6,7 +6,7 @@ all together where none does it alone. A changed prompt that is proven is narrow
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -27,6 +27,7 @@ from rewind.compare.proof import (
 from rewind.compare.remedy import Remedy, remedies
 from rewind.conversation.context import parts_text
 from rewind.conversation.outline import read_step
+from rewind.dataclass import dataclass
 from rewind.edit.edits import Edit, SetSystem, TextValue
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.gateway.options import UpstreamOptions

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindError
 from rewind.gateway.listener import has_waiting_client, listen
 from rewind.gateway.options import UpstreamOptions

@@ -4,10 +4,11 @@ import difflib
 import os
 import re
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
+from rewind.dataclass import dataclass
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions

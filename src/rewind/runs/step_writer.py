@@ -7,11 +7,12 @@ is raised: the bytes are kept, and a remark says what was not understood.
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from rewind.conversation.sketch import said_of, sketch_of
 from rewind.conversation.threads import ThreadPlace, Threads
+from rewind.dataclass import dataclass
 from rewind.match.call import Call
 from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import MatchKey

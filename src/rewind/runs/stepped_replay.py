@@ -4,10 +4,10 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from rewind.dataclass import dataclass
 from rewind.errors import UsageError
 from rewind.match.call import Call
 from rewind.model.clock import Clock

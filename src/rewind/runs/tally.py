@@ -1,9 +1,10 @@
 """What happened at a junction, counted."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from rewind.dataclass import dataclass
 from rewind.model.step import Reading, Step
 from rewind.providers.entry_points import problems
 

@@ -9,10 +9,10 @@ what JSON cannot say. The result of a generator are its items, with ``"generator
 import inspect
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import ResultLost, RewindError, ToolFailed
 from rewind.inprocess.tool_calls import PlayedTool
 from rewind.sdk.decorators import driven, undriven

@@ -1,9 +1,9 @@
 """Reads every byte of a session and names what is damaged."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status

@@ -7,8 +7,9 @@ of all that. A prelude that fits its checksum can be believed, so after a damage
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from zlib import crc32
+
+from rewind.dataclass import dataclass
 
 HeaderValue = bool | int | str | bytes
 """A timestamp is a whole number (milliseconds since 1970), a UUID its 16 bytes."""

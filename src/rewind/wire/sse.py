@@ -4,7 +4,8 @@ Offsets count bytes of the whole stream, so an event can be found again in the r
 """
 
 import re
-from dataclasses import dataclass
+
+from rewind.dataclass import dataclass
 
 _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(rb"([^\r\n]*+)(?:\r\n|\r|\n)")

@@ -17,6 +17,7 @@ def pytest_unconfigure():
 """
 LIGHT = {
     "rewind",
+    "rewind.dataclass",
     "rewind.pytest_plugin",
     "rewind.pytest_plugin.modes",
     "rewind.pytest_plugin.plugin",

@@ -480,6 +480,7 @@ def test_importing_the_recorder_loads_nothing_but_the_standard_library() -> None
         )
         or name
         in (
+            "rewind.dataclass",
             "rewind.formats",
             "rewind.reading",
             "rewind.reading.trace_messages",

@@ -1,7 +1,6 @@
 """What differs between two sessions, for people: the screen of ``rewind diff``."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -15,6 +14,7 @@ from rewind.compare.delta import Aspect, Difference
 from rewind.compare.phrases import ASPECT_NAMES, move_result, step_label
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.conversation.context import Fate, context_of
+from rewind.dataclass import dataclass
 from rewind.model.message import Asked
 from rewind.model.session import Session, Status
 from rewind.reading.compare import ComparedSession, SessionDiff

@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.dataclass import dataclass
 from rewind.safe import safe, safe_line
 
 GAP = "  "

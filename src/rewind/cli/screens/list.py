@@ -3,11 +3,11 @@
 import shlex
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rewind.cli.screens.facts import changes, status
 from rewind.cli.screens.layout import GAP, Cell, Column, display_width, print_table
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.dataclass import dataclass
 from rewind.model.session import Session
 from rewind.reading.sessions import ListedSession, SessionList, parent_of
 from rewind.safe import safe_line

@@ -8,9 +8,9 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
+from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem
 from rewind.safe import safe
 

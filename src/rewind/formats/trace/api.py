@@ -2,8 +2,10 @@
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from rewind.dataclass import dataclass
 
 Turn = dict[str, Any]
 Counts = dict[str, int]

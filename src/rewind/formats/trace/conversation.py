@@ -2,10 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.formats.trace.api import (
     AskedTool,
     RequestForm,

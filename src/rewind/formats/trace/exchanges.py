@@ -6,10 +6,11 @@ Bodies are put together when they are asked for: each call repeats what was said
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from rewind.dataclass import dataclass
 from rewind.formats.trace.api import RequestForm, Turn, only, text_of
 from rewind.formats.trace.conversation import FirstTurns, ModelCall, OtherLine, TracedTool, TraceEvent
 from rewind.formats.trace.fields import counts_in, error_in, final_text_in

@@ -4,9 +4,10 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, SessionNotFound
 
 _MIB = 1024 * 1024

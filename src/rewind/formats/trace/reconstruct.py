@@ -7,10 +7,11 @@ kept apart by the fields ``agent`` and ``thread``, by process, and by API.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import heappop, heappush
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.formats.trace import fields
 from rewind.formats.trace.api import (
     AskedTool,

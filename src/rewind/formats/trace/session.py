@@ -13,13 +13,14 @@ so calls are read whole where that is little, else only what is new since the ca
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from math import floor
 from pathlib import PurePath
 
 from rewind.conversation.sketch import GrowingSketch, Sketch, said_of, sketch_of
 from rewind.conversation.threads import Threads
+from rewind.dataclass import dataclass
 from rewind.formats.trace.api import RequestForm, Turn
 from rewind.formats.trace.conversation import FirstTurns, ModelCall, TracedTool, TraceEvent
 from rewind.formats.trace.exchanges import TraceBodies, TraceExchange, exchange_of

@@ -20,10 +20,10 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from rewind.dataclass import dataclass
 from rewind.inprocess.redirect.callers import acts_for_itself
 from rewind.inprocess.redirect.rules import THIS_MACHINE, ConnectionRules, Way, place
 from rewind.runs.bypass_watch import connections_of_this_process

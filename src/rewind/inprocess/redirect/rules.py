@@ -6,12 +6,12 @@ here the connection itself raises, and can say which host it was for.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from rewind.dataclass import dataclass
 from rewind.gateway.options import proxy_variable
 from rewind.providers.hosts import HostRules, as_address, plain_name
 

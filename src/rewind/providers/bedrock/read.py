@@ -3,10 +3,11 @@
 import base64
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Message, Part, Role, Vectors
 from rewind.model.usage import Usage

@@ -1,10 +1,10 @@
 """Answers of Amazon Bedrock: Converse, and InvokeModel in the shape of the model's maker, also in AWS's frames."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from rewind.dataclass import dataclass
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Asked

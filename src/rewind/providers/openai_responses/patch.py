@@ -1,10 +1,10 @@
 """Changes requests of OpenAI Responses: items instead of messages, the system prompt in ``instructions`` or items."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Message, Role

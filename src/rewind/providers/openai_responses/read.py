@@ -1,10 +1,11 @@
 """OpenAI Responses: any path that ends in ``/responses``."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby, takewhile
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import (
     Answered,

@@ -6,9 +6,10 @@ place are joined, so a stream and its whole twin end as the same parts.
 
 import json
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpResponse
 from rewind.model.message import Answered, Part, Refusal, Text, Thinking, ToolUse
 from rewind.model.usage import Usage

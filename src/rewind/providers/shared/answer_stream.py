@@ -4,9 +4,9 @@ A provider then reads a whole answer and a streamed one with the same few lines.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Text
 from rewind.providers.shared.json_fields import at, count_at, start_of, text_at

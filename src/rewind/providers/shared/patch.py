@@ -5,10 +5,11 @@ without a list of messages.
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from rewind.dataclass import dataclass
 from rewind.errors import CannotEdit
 from rewind.model.http import RequestHead
 from rewind.model.message import Message, Role, Text, text_of

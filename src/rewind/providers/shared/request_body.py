@@ -2,9 +2,10 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest, RequestHead, without_headers
 from rewind.wire.encoding import UndecodableBody, decode

@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.message import Media, Message, Other, Part, Refusal, Role, Text, ToolResult, ToolUse
 from rewind.providers.api import LossLog
 from rewind.providers.shared.json_fields import inline

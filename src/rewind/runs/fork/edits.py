@@ -4,8 +4,9 @@ A fork of a fork carries on what the forks behind its recording had changed, as 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from rewind.dataclass import dataclass
 from rewind.edit.apply import answer_for, edited
 from rewind.edit.carry_over import CarriedEdits, MadeUpAnswers, carried_edits
 from rewind.edit.edits import (

@@ -6,10 +6,10 @@ What stands in the store in place of a secret must not be sent in its place.
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.edit.edits import Edit, SetResponse
 from rewind.errors import CannotEdit
 from rewind.model.http import HttpRequest

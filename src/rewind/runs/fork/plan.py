@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from rewind.dataclass import dataclass
 from rewind.edit.apply import answer_for, edited, refuse_signed
 from rewind.edit.edits import Edit, ResolvedValue, SetModel, SetResponse, SetToolResult, StepReference, TextValue
 from rewind.edit.references import resolve

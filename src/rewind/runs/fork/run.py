@@ -7,8 +7,9 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from rewind.dataclass import dataclass
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.model.http import HttpRequest

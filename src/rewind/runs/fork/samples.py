@@ -2,9 +2,10 @@
 
 import signal
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.edit.edits import Edit, parse_edit
 from rewind.errors import UsageError
 from rewind.pricing.spending import Spending

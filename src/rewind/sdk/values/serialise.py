@@ -9,9 +9,10 @@ refuses to give it rather than give something else.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.sdk.values import objects
 from rewind.sdk.values.objects import CannotBuild, KnownClasses, class_name
 from rewind.sdk.values.standard_types import in_one_order, standard_type, standard_type_named

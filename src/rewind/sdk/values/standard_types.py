@@ -4,11 +4,11 @@ import re
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.sdk.values.objects import CannotBuild, class_name
 
 

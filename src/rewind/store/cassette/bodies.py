@@ -9,9 +9,10 @@ import binascii
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES

@@ -6,11 +6,12 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette
 
 DEEPEST = 100

@@ -1,10 +1,11 @@
 """Reading a cassette: a session is put together from records that may be anybody's."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, UsageError
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, Session, SessionFile

@@ -14,13 +14,13 @@ record may come to more than it says it holds.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from json.encoder import encode_basestring as quoted
 from operator import add
 from sys import getsizeof
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.store.cassette.fields import bad
 from rewind.store.cassette.json_text import (
     MOST_LINES,

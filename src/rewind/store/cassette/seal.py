@@ -7,11 +7,11 @@ would take is known before one of them exists, and what is kept of all records t
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import zstandard
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
 from rewind.store.cassette.json_text import DECODER

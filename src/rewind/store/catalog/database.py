@@ -6,11 +6,12 @@ their totals (``rewind list``), and what all their steps come to (``rewind stats
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Session, Status
 from rewind.pricing.report import By, Day, Figures, Group, Report, Saved

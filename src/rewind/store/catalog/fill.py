@@ -11,10 +11,11 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from rewind.dataclass import dataclass
 from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.pricing.spending import Pricing, cost_of_call
 from rewind.store.catalog.rows import LINE, SESSION, Copier

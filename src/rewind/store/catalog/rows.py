@@ -8,10 +8,11 @@ catalog fail or lose the rest.
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rewind.dataclass import dataclass
 from rewind.model.program import program_of
 from rewind.store.derived import as_sql_text, columns
 from rewind.store.files import open_to_read, read_at

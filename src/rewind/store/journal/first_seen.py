@@ -11,12 +11,13 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from rewind.conversation.sketch import NOTHING, Sketch, read_sketch
+from rewind.dataclass import dataclass
 from rewind.model.session import Session, SessionStart, Surroundings
 from rewind.store.files import Progress, folder_time, read_file, session_folders
 from rewind.store.journal.lines import BadLine, unseal

@@ -11,9 +11,10 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, ResponseHead
 from rewind.store.files import GrowingFile, read_file, reason
 

@@ -5,9 +5,10 @@ the format only grows. Values become fields and fields become values in pure fun
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart, Surroundings

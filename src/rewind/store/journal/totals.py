@@ -1,9 +1,10 @@
 """The counts of a session, for lists: kept while writing, and the same counts when reading back."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from rewind.conversation.retries import Attempt, retried
+from rewind.dataclass import dataclass
 from rewind.model.session import Recording, Status
 from rewind.model.step import Ending, StepKind, StepOutcome, StepRequest, StepResponse, step_outcome
 from rewind.model.usage import Usage

@@ -9,11 +9,12 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import zstandard
 
+from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES

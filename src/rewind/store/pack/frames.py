@@ -35,11 +35,12 @@ import struct
 import zlib
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
 
 import zstandard
+
+from rewind.dataclass import dataclass
 
 MAGIC = b"RWP1"
 _HEADER = struct.Struct("<4sBBHIIIIIII")

@@ -7,10 +7,10 @@ found in the first.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rewind.dataclass import dataclass
 from rewind.store.derived import DerivedDatabase, as_sql_text
 from rewind.store.files import Progress
 from rewind.store.search.fill import TABLES, fill
