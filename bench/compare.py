@@ -136,13 +136,13 @@ def make(home: Path, session: str, name: str, steps: int, turns: int) -> None:
                 "content": content,
                 "usage": {"input_tokens": 500, "output_tokens": 60},
             }
-            _write(writer, threads, index, request, answer)
+            write_step(writer, threads, index, request, answer)
             result = {"type": "tool_result", "tool_use_id": tool, "content": _text(words, 30)}
             messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": [result]}]
     writer.end(ended=1.7e9 + steps * 10, exit_code=0, redactions=0, remarks=())
 
 
-def _write(
+def write_step(
     writer: SessionWriter, threads: Threads, index: int, request: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     """As the junction writes it."""

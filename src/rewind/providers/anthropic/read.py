@@ -21,6 +21,7 @@ from rewind.providers.api import Volatile
 from rewind.providers.shared.answer_draft import AnswerDraft, UsageTable, parameters_of
 from rewind.providers.shared.answer_stream import counted_tokens, read_answer, request_json
 from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
+from rewind.wire.growing_json import read_each
 
 TOOL_IDS = (
     Volatile("messages[*].content[*].id", "Names a tool call; drawn at random by model or framework.", linked=True),
@@ -92,12 +93,16 @@ def asked_in(document: Any, *, model: str = "", note: str | None = None) -> Aske
     return Asked(
         model=words_at(document, "model") or model or None,
         system=_parts(at(document, "system")),
-        messages=tuple(Message(_role(turn), _parts(at(turn, "content"))) for turn in items_at(document, "messages")),
-        tools=tuple(_tool(tool) for tool in items_at(document, "tools")),
+        messages=read_each(_message, items_at(document, "messages")),
+        tools=read_each(_tool, items_at(document, "tools")),
         parameters=parameters_of(document, _READ_FIELDS),
         streamed=at(document, "stream") is True,
         note=note,
     )
+
+
+def _message(turn: Any) -> Message:
+    return Message(_role(turn), _parts(at(turn, "content")))
 
 
 def _role(turn: Any) -> Role:

@@ -30,6 +30,7 @@ from rewind.providers.shared.json_fields import (
     words_at,
     writable,
 )
+from rewind.wire.growing_json import read_each
 
 USAGE = UsageTable(
     # Bedrock counts what was cached apart ("inputTokens" is the rest); we count all the model read.
@@ -69,7 +70,7 @@ def asked_in(document: Any) -> Asked:
     return Asked(
         model=words_at(document, "modelId") or None,
         system=_parts(items_at(document, "system")),
-        messages=tuple(_message(turn) for turn in items_at(document, "messages")),
+        messages=read_each(_message, items_at(document, "messages")),
         tools=tuple(
             defined for tool in items_at(document, "toolConfig", "tools") if (defined := _tool(tool)) is not None
         ),

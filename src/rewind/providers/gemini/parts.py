@@ -10,6 +10,7 @@ from typing import Any
 from rewind.model.message import Message, Other, Part, Role, Text, Thinking, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.shared.answer_draft import UsageTable, parameters_of
 from rewind.providers.shared.json_fields import at, count_at, inline, referred, text_at, total, words_at, writable
+from rewind.wire.growing_json import read_runs
 
 _ROLES = {
     "model": Role.ASSISTANT,
@@ -54,13 +55,15 @@ def parts_of(content: Any) -> tuple[Part, ...]:
     return tuple(part for block in listed(field(content, "parts")) if (part := part_of(block)) is not None)
 
 
-def turns_of(contents: Iterable[Any]) -> Iterator[Message]:
+def turns_of(contents: Iterable[Any]) -> tuple[Message, ...]:
     """Contents as turns. Clients repeat a streamed answer piece by piece; joined, it equals that answer."""
-    for role, run in groupby(contents, key=_role):
-        if role is Role.ASSISTANT:
-            yield Message(role, tuple(_joined(part for content in run for part in parts_of(content))))
-        else:
-            yield from (Message(role, parts_of(content)) for content in run)
+    return read_runs(_role, _turns, contents)
+
+
+def _turns(role: Role, run: list[Any]) -> tuple[Message, ...]:
+    if role is Role.ASSISTANT:
+        return (Message(role, tuple(_joined(part for content in run for part in parts_of(content)))),)
+    return tuple(Message(role, parts_of(content)) for content in run)
 
 
 def _role(content: Any) -> Role:

@@ -73,7 +73,7 @@ class GeminiPatcher:
         return _with_inner(document, {**_inner(document), "contents": turns})
 
     def message(self, turn: Any) -> Message:
-        return next(iter(turns_of([turn])))
+        return turns_of([turn])[0]
 
     def with_words(self, turn: Any, text: str) -> Any:
         fields = as_object(turn)

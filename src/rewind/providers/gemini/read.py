@@ -71,7 +71,7 @@ class GeminiReader:
         return Asked(
             model=_model(request, document),
             system=parts_of(field(wrapped, "systemInstruction")),
-            messages=tuple(turns_of(listed(at(wrapped, "contents")))),
+            messages=turns_of(listed(at(wrapped, "contents"))),
             tools=tuple(tools_of(at(wrapped, "tools"))),
             parameters={
                 **parameters_of(document, _READ_FIELDS),

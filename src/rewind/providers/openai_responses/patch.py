@@ -75,7 +75,7 @@ class ResponsesPatcher:
                 return {**document, "input": turns}
 
     def message(self, turn: Any) -> Message:
-        return next(iter(turns_of([turn])))
+        return turns_of([turn])[0]
 
     def with_words(self, turn: Any, text: str) -> Any:
         fields = as_object(turn)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from itertools import groupby, takewhile
+from itertools import takewhile
 from typing import Any
 
 from rewind.dataclass import dataclass
@@ -34,6 +34,7 @@ from rewind.providers.shared.answer_draft import (
 )
 from rewind.providers.shared.answer_stream import read_answer, request_json
 from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
+from rewind.wire.growing_json import read_each, read_runs
 
 USAGE = UsageTable(
     # What was cached is counted inside the input, and thinking inside the output.
@@ -58,13 +59,14 @@ class OpenAIResponsesReader:
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
         given = _items(document)
-        turns = tuple(turns_of(item for item in given if not _brings_tools(item)))
+        brought = [item for item, is_tools in zip(given, read_each(_brings_tools, given), strict=True) if is_tools]
+        turns = turns_of([item for item in given if not _brings_tools(item)] if brought else given)
         leading = tuple(takewhile(lambda turn: turn.role is Role.SYSTEM, turns))
         return Asked(
             model=words_at(document, "model") or None,
             system=(*content_of(at(document, "instructions")), *(part for turn in leading for part in turn.parts)),
             messages=turns[len(leading) :],
-            tools=tuple(_tool(tool) for tool in _tools(document, *filter(_brings_tools, given))),
+            tools=tuple(_tool(tool) for tool in _tools(document, *brought)),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True,
             continues=words_at(document, "previous_response_id") or None,
@@ -241,13 +243,15 @@ _ROLES = {
 }
 
 
-def turns_of(items: Iterable[Any]) -> Iterator[Message]:
+def turns_of(items: Iterable[Any]) -> tuple[Message, ...]:
     """Items as turns. What the model gave in a row is one turn, so it equals the answer that it repeats."""
-    for role, run in groupby(items, key=speaker):
-        if role is Role.ASSISTANT:
-            yield Message(role, tuple(part for item in run for part in parts_of(item)))
-        else:
-            yield from (Message(role, parts_of(item)) for item in run)
+    return read_runs(speaker, _turns, items)
+
+
+def _turns(role: Role, run: list[Any]) -> tuple[Message, ...]:
+    if role is Role.ASSISTANT:
+        return (Message(role, tuple(part for item in run for part in parts_of(item))),)
+    return tuple(Message(role, parts_of(item)) for item in run)
 
 
 def speaker(item: Any) -> Role:

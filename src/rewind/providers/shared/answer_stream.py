@@ -12,6 +12,7 @@ from rewind.model.message import Answered, Text
 from rewind.providers.shared.json_fields import at, count_at, start_of, text_at
 from rewind.text import plural
 from rewind.wire.encoding import UndecodableBody, decode, decode_as_far_as_possible
+from rewind.wire.growing_json import REQUESTS
 from rewind.wire.sse import parse_events
 
 _DECODER = json.JSONDecoder()
@@ -136,11 +137,14 @@ def _loose(error: Any) -> str:
 
 
 def request_json(request: HttpRequest) -> tuple[Any, str | None]:
-    """The JSON that a request carries, or ``None`` and why there is none. Never raises."""
+    """The JSON that a request carries, or ``None`` and why there is none. Never raises.
+
+    The document is shared with whoever reads the same request, or the next of its conversation: nobody changes it.
+    """
     if not request.body:
         return None, None
     try:
-        return json.loads(decode(request.body, request.head.header("content-encoding"))), None
+        return REQUESTS.loads(decode(request.body, request.head.header("content-encoding"))), None
     except UndecodableBody as problem:
         return None, f"the request cannot be decoded: {problem}"
     except (ValueError, RecursionError):

@@ -11,6 +11,7 @@ from typing import Any
 from rewind.model.message import Message, Other, Part, Refusal, Role, Text, Thinking, ToolDefinition, ToolResult
 from rewind.providers.shared.answer_draft import AnswerDraft, ToolDraft, parameters_of
 from rewind.providers.shared.json_fields import at, count_at, inline, items_at, referred, text_at, words_at, writable
+from rewind.wire.growing_json import read_each
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 """DeepSeek's and vLLM's name; Groq's, OpenRouter's and newer vLLM's; Ollama's; Cohere's. Some servers send two."""
@@ -20,7 +21,7 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "tool_plan")
 
 def conversation(turns: Iterable[Any]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
     """The instructions that stand before the conversation, and the conversation."""
-    return split_system(tuple(message_of(turn) for turn in turns))
+    return split_system(read_each(message_of, turns))
 
 
 def split_system(messages: tuple[Message, ...]) -> tuple[tuple[Part, ...], tuple[Message, ...]]:
@@ -63,7 +64,7 @@ def _given_parts(one: Any) -> tuple[Part, ...]:
 def tools_in(document: Any) -> tuple[ToolDefinition, ...]:
     """The tools of a request; ``functions`` is their older name."""
     older = ({"type": "function", "function": function} for function in items_at(document, "functions"))
-    return tuple(_tool(tool) for tool in [*items_at(document, "tools"), *older])
+    return (*read_each(_tool, items_at(document, "tools")), *map(_tool, older))
 
 
 def _tool(tool: Any) -> ToolDefinition:

@@ -1,0 +1,319 @@
+"""JSON bodies of which each repeats the one before, read once.
+
+An agent sends its whole conversation again with every request, and adds to its end. So a reader remembers the last few
+bodies. Where a new one begins with the same bytes, the items of its lists that end within them are not read again: they
+are the very same objects, and what was made of them (see :class:`GrownList`) is there too. Only the rest is parsed.
+
+What is given out is shared: a document is a value, and nobody may change one.
+"""
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable
+from itertools import groupby, takewhile
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+_SMALL = 2048
+"""Bytes of a body that is read anew in less time than it takes to look it up."""
+_KEPT = 16
+"""Bodies that are remembered: the last one of so many conversations side by side."""
+_KEPT_SIZE = 8 * 1024 * 1024
+"""Bytes of the bodies that are remembered; the last one is, whatever its size."""
+_ALIKE = 0.9
+"""The share of a body that a later one repeats from which on it is the same conversation."""
+_LONG = 256
+"""Characters of a list or an object that is looked up before it is read."""
+_DEEPEST = 2
+"""Objects within objects whose lists are looked at: some APIs wrap the request."""
+
+_scan = json.JSONDecoder().raw_decode
+_blank = re.compile(r"[ \t\n\r]*").match
+
+
+class GrownList(list[Any]):
+    """A list of a document, with what readers made of its items, so that they need not read them again."""
+
+    __slots__ = ("_each", "_runs")
+
+    def __init__(self, shared: "GrownList | None" = None, count: int = 0) -> None:
+        """Begins with the first ``count`` items of ``shared``, and what was made of them."""
+        super().__init__(() if shared is None else shared[:count])
+        self._each: dict[Callable[[Any], Any], tuple[Any, ...]] = {}
+        self._runs: dict[Callable[..., Any], tuple[int, tuple[Any, ...]]] = {}
+        if shared is not None:
+            self._each = {read: made[:count] for read, made in shared._each.items()}
+            # The run that was the last one may go on, or be another one now.
+            self._runs = {read: (start, made) for read, (start, made) in shared._runs.items() if start < count}
+
+    def each(self, read: Callable[[Any], T]) -> tuple[T, ...]:
+        known = self._each.get(read, ())
+        if len(known) < len(self):
+            known = self._each[read] = (*known, *map(read, self[len(known) :]))
+        return known
+
+    def runs(self, key: Callable[[Any], K], read: Callable[[K, list[Any]], Iterable[T]]) -> tuple[T, ...]:
+        start, known = self._runs.get(read, (0, ()))
+        last: tuple[T, ...] = ()
+        at = start
+        for role, run in groupby(self[start:], key=key):
+            known, start = known + last, at
+            items = list(run)
+            last, at = tuple(read(role, items)), at + len(items)
+        self._runs[read] = start, known
+        return known + last
+
+
+def read_each(read: Callable[[Any], T], items: Iterable[Any]) -> tuple[T, ...]:
+    """``read`` of every item; a function of a module, since what it gave is remembered by it."""
+    return items.each(read) if isinstance(items, GrownList) else tuple(map(read, items))
+
+
+def read_runs(
+    key: Callable[[Any], K], read: Callable[[K, list[Any]], Iterable[T]], items: Iterable[Any]
+) -> tuple[T, ...]:
+    """What ``read`` gives for every run of items of one ``key``; both are functions of a module."""
+    if isinstance(items, GrownList):
+        return items.runs(key, read)
+    return tuple(one for role, run in groupby(items, key=key) for one in read(role, list(run)))
+
+
+class _Mark(NamedTuple):
+    """A place just behind an item of a list, from which a later body can be read on."""
+
+    end: int
+    """Bytes up to there."""
+    path: tuple[str, ...]
+    """The list."""
+    items: int
+    """Of the list, up to there."""
+
+
+class _Known(NamedTuple):
+    """A body that was read."""
+
+    body: bytes
+    document: dict[str, Any]
+    marks: list[_Mark]
+    """Of its longest list, which is the one that grows."""
+    written: dict[str, tuple[str, Any]]
+    """Lists and objects by their name, each with its text: what stands behind the list that grows is the same again."""
+
+    def shared(self, body: bytes) -> int:
+        """How many of the marks stand within what both begin with. Nearly all do, or next to none."""
+        view = memoryview(self.body)
+
+        def reaches(count: int) -> bool:
+            return body.startswith(view[: self.marks[count - 1].end])
+
+        least, most, back = len(self.marks), len(self.marks), 1
+        while least and not reaches(least):
+            least, most, back = max(0, least - back), least - 1, back * 2
+        while least < most:
+            middle = (least + most + 1) // 2
+            least, most = (middle, most) if reaches(middle) else (least, middle - 1)
+        return least
+
+
+class _UnusualJson(ValueError):
+    """Text that is not worth the trouble: damaged, or with the same name twice in an object."""
+
+
+class GrowingJson:
+    """Reads bodies, each as ``json.loads`` reads it. Raises what that raises."""
+
+    def __init__(self) -> None:
+        # Replaced as a whole and never changed: two threads that read at once lose a memory at most.
+        self._known: tuple[_Known, ...] = ()
+        self._last: tuple[bytes, Any] = b"", None
+
+    def loads(self, body: bytes) -> Any:
+        if len(body) < _SMALL:
+            return loads(body)
+        last, document = self._last
+        if body is last or body == last:
+            return document
+        document = self._grown(body)
+        self._last = body, document
+        return document
+
+    def _grown(self, body: bytes) -> Any:
+        if not _is_object(body):
+            return loads(body)
+        known, shared = None, 0
+        for one in self._known:
+            if (marks := one.shared(body)) > shared:
+                known, shared = one, marks
+            if known is not None and shared == len(known.marks):
+                break
+        try:
+            written = known or (self._known[0] if self._known else None)
+            found = _Parse(body, known, shared, {} if written is None else written.written).read()
+        except (ValueError, IndexError, RecursionError):
+            return loads(body)
+        if found.marks:
+            self._remember(found, known if known is not None and shared > _ALIKE * len(known.marks) else None)
+        return found.document
+
+    def _remember(self, found: _Known, gone_on_from: _Known | None) -> None:
+        """The latest first. What it goes on from is no longer needed: its beginning is the same."""
+        kept, size = [found], len(found.body)
+        for one in self._known:
+            if one is gone_on_from:
+                continue
+            size += len(one.body)
+            if size <= _KEPT_SIZE and len(kept) < _KEPT:
+                kept.append(one)
+        self._known = tuple(kept)
+
+
+class _Parse:
+    """One body, from its beginning or from where a known one is left."""
+
+    def __init__(self, body: bytes, known: _Known | None, shared: int, written: dict[str, tuple[str, Any]]) -> None:
+        self._body = body
+        self._marks: dict[tuple[str, ...], list[_Mark]] = {}
+        self._before = written
+        self._written: dict[str, tuple[str, Any]] = {}
+        self._path: list[str] = []
+        self._objects: list[dict[str, Any]] = [{}]
+        self._items: GrownList | None = None
+        start = 0
+        if known is not None:
+            start, path, count = known.marks[shared - 1]
+            self._marks[path] = known.marks[:shared]
+            self._go_on(known.document, path, count)
+        self._start = start
+        self._text = (body[start:] if start else body).decode()
+        self._is_ascii = len(self._text) == len(body) - start
+        self._marked = (0, start)
+        """A place in the text, and the same in the body."""
+
+    def _go_on(self, document: dict[str, Any], path: tuple[str, ...], count: int) -> None:
+        """The objects as far as they stand before the list of that path, and the list as far as its items count."""
+        self._objects = []
+        value: Any = document
+        for name in path:
+            self._objects.append({key: value[key] for key in takewhile(name.__ne__, value)})
+            value = value[name]
+        for outer, name, inner in zip(self._objects, path, self._objects[1:], strict=False):
+            outer[name] = inner
+        self._items = self._objects[-1][path[-1]] = GrownList(value, count)
+        self._path = list(path)
+
+    def read(self) -> _Known:
+        text = self._text
+        if self._items is None:
+            at = self._object(1, self._objects[0], 1)
+        else:
+            at = self._list(0, self._items)
+            self._path.pop()
+            for depth in range(len(self._objects), 0, -1):
+                at = self._object(at, self._objects[depth - 1], depth)
+                if self._path:
+                    self._path.pop()
+        if _end(text, at) != len(text):
+            raise _UnusualJson("more than one document")
+        return _Known(self._body, self._objects[0], self._longest(), self._written)
+
+    def _longest(self) -> list[_Mark]:
+        """The marks of the list that takes the most."""
+        return max(self._marks.values(), key=lambda marks: marks[-1].end - marks[0].end, default=[])
+
+    def _object(self, at: int, members: dict[str, Any], depth: int) -> int:
+        """From behind the bracket or a member on; gives the place behind the object."""
+        text = self._text
+        while True:
+            at = _end(text, at)
+            if text[at] == "}":
+                return at + 1
+            if members:
+                at = _end(text, _expected(text, at, ","))
+            _expected(text, at, '"')
+            name, at = _scan(text, at)
+            if name in members:
+                raise _UnusualJson("a name stands twice in an object")
+            at = _end(text, _expected(text, _end(text, at), ":"))
+            members[name], at = self._value(at, name, depth)
+
+    def _value(self, at: int, name: str, depth: int) -> tuple[Any, int]:
+        """The value that begins there, and the place behind it."""
+        text, begin = self._text, at
+        is_list = text[at] == "["
+        if not is_list and (text[at] != "{" or depth == _DEEPEST):
+            return _scan(text, at)
+        written, value = self._before.get(name, ("", None))
+        if written and text.startswith(written, at):
+            at += len(written)
+        else:
+            self._path.append(name)
+            if is_list:
+                value = GrownList()
+                at = self._list(at + 1, value)
+            else:
+                value = {}
+                at = self._object(at + 1, value, depth + 1)
+            self._path.pop()
+        if depth == 1 and at - begin >= _LONG:
+            self._written[name] = (text[begin:at], value)
+        return value, at
+
+    def _list(self, at: int, items: GrownList) -> int:
+        """From behind the bracket or an item on; gives the place behind the list."""
+        text, path = self._text, tuple(self._path)
+        marks = self._marks.get(path, [])
+        while True:
+            at = _end(text, at)
+            if text[at] == "]":
+                if marks:
+                    self._marks[path] = marks
+                return at + 1
+            if items:
+                at = _end(text, _expected(text, at, ","))
+            value, at = _scan(text, at)
+            items.append(value)
+            if text[at - 1] in '}]"':  # a number might go on
+                marks.append(_Mark(self._in_body(at), path, len(items)))
+
+    def _in_body(self, at: int) -> int:
+        if self._is_ascii:
+            return self._start + at
+        before, place = self._marked
+        self._marked = at, place + len(self._text[before:at].encode())
+        return self._marked[1]
+
+
+def _expected(text: str, at: int, sign: str) -> int:
+    if text[at] != sign:
+        raise _UnusualJson(f"no {sign} at {at}")
+    return at + 1
+
+
+def _end(text: str, at: int) -> int:
+    """Behind the blanks that stand there."""
+    if text[at : at + 1] > " ":
+        return at
+    found = _blank(text, at)
+    return at if found is None else found.end()
+
+
+def _is_object(body: bytes) -> bool:
+    """Whether it seems to be a JSON object in UTF-8; of UTF-16 the second byte would be zero."""
+    return body[:1] == b"{" and body[1:2] != b"\0"
+
+
+def loads(body: bytes) -> Any:
+    """As ``json.loads``, which takes more than twice the time for bytes."""
+    if body[:1] in (b"{", b"[") and body[1:2] != b"\0":
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            return json.loads(body)  # it lets half a surrogate pair pass
+        return json.loads(text)
+    return json.loads(body)
+
+
+REQUESTS = GrowingJson()
+"""For the bodies of requests: whoever asks what a request says, it is read once."""
