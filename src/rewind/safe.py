@@ -8,6 +8,7 @@ the escapes a programmer would write. Nothing is removed, so what is seen is wha
 import math
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any
 
 _HARMFUL = re.compile(
@@ -25,6 +26,8 @@ _HARMFUL = re.compile(
 _DEEPEST_LEVEL = 60
 """Levels of a recorded value that are shown; what lies deeper is told by an ellipsis."""
 _BREAK = re.compile(r"[ \t]*\n\s*")
+_ONE_CELL_EACH = re.compile("[ -\\[\\]-~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u2193\u23ce\u2713\u2717]*")
+"""Letters and signs of which each takes one cell, the backslash of an escape not among them."""
 _CLUSTER = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|.", re.DOTALL)
 
 
@@ -41,6 +44,9 @@ def safe_line(text: str, width: int) -> str:
     # Nothing beyond this can be seen, and texts may be long. Marks that take no cell are few in honest text.
     beyond = len(text) > 8 * width + 64
     line = _BREAK.sub("⏎", text[: 8 * width + 64].strip()).replace("\t", " ")
+    if _ONE_CELL_EACH.fullmatch(line):
+        is_cut = beyond or len(line) > width
+        return line if not is_cut else line[: width - 1] + "…" if width > 0 else ""
     line = safe(line)
     taken = 0
     fits = 0
@@ -53,6 +59,14 @@ def safe_line(text: str, width: int) -> str:
     return line[:fits] + "…" if beyond else line
 
 
+def display_width(text: str) -> int:
+    """Columns that a harmless text takes: two for wide characters, none for combining ones."""
+    if text.isascii() or _ONE_CELL_EACH.fullmatch(text):
+        return len(text)
+    return sum(map(_cells, text))
+
+
+@lru_cache(maxsize=4096)
 def _cells(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0

@@ -9,14 +9,18 @@ whether a call goes on from an earlier one can be told without either body: see 
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from itertools import islice
+from typing import NamedTuple
 
 from rewind.conversation.message_digest import Digest, json_text, part_digest
 from rewind.dataclass import dataclass
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.api import Api
+from rewind.wire.growing_json import common_run
 
 _ASKED_RULE = "rs1"
 _SAID_RULE = "ra1"
@@ -58,12 +62,10 @@ _FIELDS = tuple(field.name for field in fields(Sketch))
 
 def sketch_of(asked: Asked, provider: Api, ignore: Sequence[str] = ()) -> Sketch:
     """The sketch of a call."""
-    conversation = GrowingSketch()
-    conversation.hear(asked.messages)
     return replace(
-        conversation.sketch(),
+        _RECENT.sketch(asked.messages),
         system=_parts_digest(Role.SYSTEM, asked.system),
-        tools=_joined([_tools(asked.tools)] if asked.tools else ()),
+        tools=_RECENT.tools(asked.tools) if asked.tools else NOTHING,
         settings=settings_digest(settings_of(asked, provider, ignore)),
     )
 
@@ -146,19 +148,33 @@ def _joined(items: Iterable[bytes]) -> str:
 # ── the sketch of a conversation that grows ──────────────────────────────────────────────────────────────────────
 
 
+class _Fold(NamedTuple):
+    """Where the model had spoken and another begins: all that counts of what was said before."""
+
+    at: int = 0
+    """How many messages that was."""
+    history: str = NOTHING
+    uses: tuple[Digest, ...] = ()
+    """What the model's last word asks for."""
+
+
 class GrowingSketch:
     """What is said so far: ``turn``, ``history`` and ``calls`` of a call that is given just that.
 
     It is given message by message and never reads again what it knows already.
     """
 
-    def __init__(self) -> None:
-        self._history = NOTHING
+    def __init__(self, folds: Sequence[_Fold] = ()) -> None:
+        """Goes on from the last of the folds of another."""
+        self.folds = list(folds)
+        begun = self.folds[-1] if self.folds else _Fold()
+        self._count = begun.at
+        self._history = begun.history
         self._heard = _TurnSide()
         self._said = _TurnSide()
         self._speaks = False
         """Whether the model spoke last."""
-        self._uses: list[Digest] = []
+        self._uses = list(begun.uses)
         """What the model's last word asks for."""
         self._brings = False
         """Whether results follow it."""
@@ -180,9 +196,11 @@ class GrowingSketch:
                 self._history = self._folded()
                 self._heard, self._said = _TurnSide(), _TurnSide()
                 self._brings = False
+                self.folds.append(_Fold(self._count, self._history, tuple(self._uses)))
             elif speaks and not self._speaks:
                 self._uses = []
             self._speaks = speaks
+            self._count += 1
             for part in message.parts:
                 self._take(message.role, part)
 
@@ -235,3 +253,43 @@ class _TurnSide:
     def _flush(self, into: ListDigest) -> None:
         for digest in sorted(self.results):
             into.add(b"tool" + digest)
+
+
+_REMEMBERED = 16
+"""Calls that are gone on from: the last one of so many conversations side by side."""
+
+
+class _RecentSketches:
+    """Sketches that go on from those of the last calls, which the next ones repeat.
+
+    What is remembered is replaced as a whole, so that two threads lose a memory at most.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[tuple[Message, ...], list[_Fold]], ...] = ()
+        self._tools: tuple[tuple[ToolDefinition, ...], str] = (), NOTHING
+
+    def sketch(self, messages: tuple[Message, ...]) -> Sketch:
+        """``turn``, ``history`` and ``calls`` of a call that is given these messages."""
+        shared, base, folds = 0, None, list[_Fold]()
+        for known in self._known:
+            if (run := common_run(messages, 0, known[0], 0)) > shared:
+                shared, base, folds = run, known[0], known[1]
+            if base is not None and shared == len(base):
+                break
+        # The fold at the end of what is shared was made because of the message behind it.
+        growing = GrowingSketch(folds[: bisect_left(folds, shared, key=lambda fold: fold.at)])
+        growing.hear(islice(messages, growing.folds[-1].at if growing.folds else 0, None))
+        others = (one for one in self._known if not (one[0] is base and shared == len(base)))
+        self._known = ((messages, growing.folds), *islice(others, _REMEMBERED - 1))
+        return growing.sketch()
+
+    def tools(self, tools: tuple[ToolDefinition, ...]) -> str:
+        known, digest = self._tools
+        if known != tools:
+            digest = _joined([_tools(tools)])
+            self._tools = tools, digest
+        return digest
+
+
+_RECENT = _RecentSketches()

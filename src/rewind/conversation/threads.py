@@ -24,15 +24,17 @@ and one that is read back.
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from itertools import islice, pairwise, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewind.conversation.message_digest import Digest, digests, json_text, message_digest, part_digest
 from rewind.dataclass import dataclass
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
+from rewind.wire.growing_json import common_run
 
 _TELLING_ANSWER = 40
 """A quoted answer of at least so many characters is hardly somebody else's."""
@@ -43,6 +45,8 @@ _MOST_OF_IT = 0.3
 _OPEN_CALLS = 50
 """How many calls with open tools are looked at; further back, somebody would have answered them."""
 _LONGEST_ARGUMENT = 20_000
+_REMEMBERED = 16
+"""Calls whose messages are kept: the last one of so many conversations side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +98,13 @@ class Threads:
     _in_thread: dict[tuple[int, tuple[Digest, ...]], _Known] = field(default_factory=dict)
     _by_last: dict[tuple[tuple[Digest, ...], Digest], _Known] = field(default_factory=dict)
     _by_last_two: dict[tuple[Digest, Digest], _Known] = field(default_factory=dict)
+    _lately: "_ChainedDigests" = field(default_factory=lambda: _ChainedDigests())
     _threads: int = 0
 
     def call(self, index: int, key: MatchKey, asked: Asked) -> ThreadPlace:
         """A call arrived."""
         system = digests(asked.system)
-        messages = tuple(message_digest(message) for message in asked.messages)
-        chain = _chain(messages)
+        messages, chain = self._lately.digests(asked.messages)
         place = self._place(key, asked, system, messages, chain)
         known = _Known(index=index, place=place, system=system, beginning=chain[-1] if chain else b"")
         self._calls[index] = self._by_key[key] = known
@@ -230,14 +234,36 @@ def _latest(calls: Iterable[_Known | None]) -> _Known | None:
     return max(filter(None, calls), key=lambda known: known.index, default=None)
 
 
-def _chain(messages: tuple[Digest, ...]) -> tuple[Digest, ...]:
-    """For every beginning of the list, one digest."""
-    chain = []
-    running = hashlib.blake2b(digest_size=16)
-    for digest in messages:
-        running.update(digest)
-        chain.append(running.digest())
-    return tuple(chain)
+class _Chained(NamedTuple):
+    """The messages of a call, a digest of each, and one of every beginning of the list."""
+
+    messages: tuple[Message, ...] = ()
+    digests: tuple[Digest, ...] = ()
+    chain: tuple[Digest, ...] = ()
+
+
+class _ChainedDigests:
+    """Goes on from the last calls, which the next ones repeat."""
+
+    def __init__(self) -> None:
+        self._known: deque[_Chained] = deque(maxlen=_REMEMBERED)
+
+    def digests(self, messages: tuple[Message, ...]) -> tuple[tuple[Digest, ...], tuple[Digest, ...]]:
+        """A digest of every message, and of every beginning of the list."""
+        shared, base = 0, _Chained()
+        for known in self._known:
+            if (run := common_run(messages, 0, known.messages, 0)) > shared:
+                shared, base = run, known
+            if shared and shared == len(base.messages):
+                break
+        each, chain = list(base.digests[:shared]), list(base.chain[:shared])
+        for message in messages[shared:]:
+            each.append(message_digest(message))
+            chain.append(hashlib.blake2b((chain[-1] if chain else b"") + each[-1], digest_size=16).digest())
+        if shared and shared == len(base.messages):
+            self._known.remove(base)
+        self._known.appendleft(_Chained(messages, tuple(each), tuple(chain)))
+        return self._known[0].digests, self._known[0].chain
 
 
 def _assistant_run(messages: tuple[Message, ...], start: int) -> tuple[Digest, ...]:

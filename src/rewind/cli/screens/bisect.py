@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from rewind.cli.screens.diff import print_sides
 from rewind.cli.screens.difference import cause_blocks, cause_lines, print_causes
-from rewind.cli.screens.layout import Line, display_width, print_hanging, room
+from rewind.cli.screens.layout import Line, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
@@ -14,7 +14,7 @@ from rewind.compare.phrases import NO_STEP, MoveResult, move_result, ruled_out_t
 from rewind.model.session import Surroundings
 from rewind.reading.bisect import CodeComparison, GroupBisection, NextCommand, PairBisection
 from rewind.reading.compare import ComparedSession
-from rewind.safe import safe_line
+from rewind.safe import display_width, safe_line
 from rewind.text import minute, plural
 
 _FIRST, _LAST = 2, 3

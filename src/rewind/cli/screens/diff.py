@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from rewind.cli.screens.difference import MOST, difference_lines
 from rewind.cli.screens.facts import status
-from rewind.cli.screens.layout import Line, display_width, print_hanging, room
+from rewind.cli.screens.layout import Line, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
@@ -18,7 +18,7 @@ from rewind.dataclass import dataclass
 from rewind.model.message import Asked
 from rewind.model.session import Session, Status
 from rewind.reading.compare import ComparedSession, SessionDiff
-from rewind.safe import safe_line
+from rewind.safe import display_width, safe_line
 from rewind.text import UNKNOWN, amount, dollars, duration, minute, plural
 from rewind.views.compare import seconds_of, tokens_of
 

@@ -1,12 +1,11 @@
 """Text set on a screen: in columns, and in lines that are broken between words and hang from a label."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.dataclass import dataclass
-from rewind.safe import safe, safe_line
+from rewind.safe import display_width, safe, safe_line
 
 GAP = "  "
 LONGEST = 1000
@@ -31,13 +30,6 @@ class Column:
     flexible: bool = False
     """Whether it gives way, down to ``least``, when the line is too long."""
     least: int = 12
-
-
-def display_width(text: str) -> int:
-    """Columns the text takes: two for wide characters, none for combining ones."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
 
 
 def print_table(terminal: Terminal, columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> None:
@@ -84,12 +76,6 @@ def _set(terminal: Terminal, spans: list[Span], column: Column, width: int) -> s
         painted.append(terminal.paint(shown, span.style))
     filler = " " * room
     return filler + "".join(painted) if column.right else "".join(painted) + filler
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def room(terminal: Terminal, indent: int = 0) -> int:

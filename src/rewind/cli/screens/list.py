@@ -5,12 +5,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rewind.cli.screens.facts import changes, status
-from rewind.cli.screens.layout import GAP, Cell, Column, display_width, print_table
+from rewind.cli.screens.layout import GAP, Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.dataclass import dataclass
 from rewind.model.session import Session
 from rewind.reading.sessions import ListedSession, SessionList, parent_of
-from rewind.safe import safe_line
+from rewind.safe import display_width, safe_line
 from rewind.text import NONE, SOME_UNKNOWN, age, dollars, duration, number, plural
 
 COLUMNS = (

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rewind.cli.screens.layout import GAP, display_width
+from rewind.cli.screens.layout import GAP
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.reading.search import SearchReport
-from rewind.safe import safe
+from rewind.safe import display_width, safe
 from rewind.text import age, plural
 
 _LEAST = 24

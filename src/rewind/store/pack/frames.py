@@ -34,13 +34,14 @@ import hashlib
 import struct
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import IntEnum
 from itertools import islice
 
 import zstandard
 
 from rewind.dataclass import dataclass
+from rewind.wire.growing_json import common_run
 
 MAGIC = b"RWP1"
 _HEADER = struct.Struct("<4sBBHIIIIIII")
@@ -227,23 +228,6 @@ def decode_payload(
         if hashlib.sha256(chunks[name]).digest() != name:
             raise BadFrame("a chunk is not the one its name says")
     return chunks
-
-
-def common_run(one: Sequence[bytes], start: int, other: Sequence[bytes], begin: int) -> int:
-    """How many items are equal from there on. Doubling and halving keep the comparing in C, and linear."""
-    most = min(len(one) - start, len(other) - begin)
-    run, step = 0, 1
-    while run < most:
-        step = min(step, most - run)
-        low, low_other = start + run, begin + run
-        if one[low : low + step] == other[low_other : low_other + step]:
-            run, step = run + step, step * 2
-        elif step == 1:
-            break
-        else:
-            step //= 2
-            most = min(most, run + step * 2)
-    return run
 
 
 @dataclass(frozen=True, slots=True)
