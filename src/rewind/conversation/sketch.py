@@ -255,6 +255,8 @@ class _TurnSide:
             into.add(b"tool" + digest)
 
 
+_FEW = 8
+"""Messages that are read in less time than it takes to look them up."""
 _REMEMBERED = 16
 """Calls that are gone on from: the last one of so many conversations side by side."""
 
@@ -272,7 +274,7 @@ class _RecentSketches:
     def sketch(self, messages: tuple[Message, ...]) -> Sketch:
         """``turn``, ``history`` and ``calls`` of a call that is given these messages."""
         shared, base, folds = 0, None, list[_Fold]()
-        for known in self._known:
+        for known in self._known if len(messages) > _FEW else ():
             if (run := common_run(messages, 0, known[0], 0)) > shared:
                 shared, base, folds = run, known[0], known[1]
             if base is not None and shared == len(base):
@@ -280,8 +282,9 @@ class _RecentSketches:
         # The fold at the end of what is shared was made because of the message behind it.
         growing = GrowingSketch(folds[: bisect_left(folds, shared, key=lambda fold: fold.at)])
         growing.hear(islice(messages, growing.folds[-1].at if growing.folds else 0, None))
-        others = (one for one in self._known if not (one[0] is base and shared == len(base)))
-        self._known = ((messages, growing.folds), *islice(others, _REMEMBERED - 1))
+        if len(messages) > _FEW:
+            others = (one for one in self._known if not (one[0] is base and shared == len(one[0])))
+            self._known = ((messages, growing.folds), *islice(others, _REMEMBERED - 1))
         return growing.sketch()
 
     def tools(self, tools: tuple[ToolDefinition, ...]) -> str:

@@ -45,6 +45,8 @@ _MOST_OF_IT = 0.3
 _OPEN_CALLS = 50
 """How many calls with open tools are looked at; further back, somebody would have answered them."""
 _LONGEST_ARGUMENT = 20_000
+_FEW = 8
+"""Messages that are read in less time than it takes to look them up."""
 _REMEMBERED = 16
 """Calls whose messages are kept: the last one of so many conversations side by side."""
 
@@ -251,7 +253,7 @@ class _ChainedDigests:
     def digests(self, messages: tuple[Message, ...]) -> tuple[tuple[Digest, ...], tuple[Digest, ...]]:
         """A digest of every message, and of every beginning of the list."""
         shared, base = 0, _Chained()
-        for known in self._known:
+        for known in self._known if len(messages) > _FEW else ():
             if (run := common_run(messages, 0, known.messages, 0)) > shared:
                 shared, base = run, known
             if shared and shared == len(base.messages):
@@ -260,10 +262,12 @@ class _ChainedDigests:
         for message in messages[shared:]:
             each.append(message_digest(message))
             chain.append(hashlib.blake2b((chain[-1] if chain else b"") + each[-1], digest_size=16).digest())
+        found = _Chained(messages, tuple(each), tuple(chain))
         if shared and shared == len(base.messages):
             self._known.remove(base)
-        self._known.appendleft(_Chained(messages, tuple(each), tuple(chain)))
-        return self._known[0].digests, self._known[0].chain
+        if len(messages) > _FEW:
+            self._known.appendleft(found)
+        return found.digests, found.chain
 
 
 def _assistant_run(messages: tuple[Message, ...], start: int) -> tuple[Digest, ...]:

@@ -1,6 +1,7 @@
 """Bodies of which each repeats the one before: read once, and read as ``json.loads`` reads them."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def test_a_message_that_comes_back_is_the_same_object_and_is_read_once() -> None
     documents = [bodies.loads(body(talk(turns), tools=[{"name": "look", "about": LONG}])) for turns in range(1, 30)]
     for document in documents:
         assert len(read_each(count, document["messages"])) == len(document["messages"])
-    for before, after in zip(documents, documents[1:], strict=False):
+    for before, after in pairwise(documents):
         assert all(old is new for old, new in zip(before["messages"], after["messages"], strict=False))
         assert after["tools"] is before["tools"]
 
