@@ -32,10 +32,10 @@ from rewind.store.pack.frames import (
     RecentRecipes,
     Recipe,
     RecipeReader,
-    common_run,
     decode_header,
 )
 from rewind.wire.chunks import LARGEST, cut_body
+from rewind.wire.growing_json import common_run
 from support.effort import examples
 from unit.store.making import PerToken, record, request, start
 

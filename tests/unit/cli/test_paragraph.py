@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.screens.layout import display_width, print_hanging, wrapped
+from rewind.cli.screens.layout import print_hanging, wrapped
 from rewind.cli.screens.terminal import Span, Terminal
+from rewind.safe import display_width
 
 
 def lines(*spans: Span | str, width: int = 20) -> list[str]:

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.cli.screens.layout import Column, display_width, print_table
+from rewind.cli.screens.layout import Column, print_table
 from rewind.cli.screens.list import unique_prefixes
 from rewind.cli.screens.terminal import PIPE_WIDTH, Span, Terminal, terminal
+from rewind.safe import display_width
 
 
 class Screen(io.StringIO):
