@@ -34,8 +34,7 @@ from rewind.store.pack.frames import (
     RecipeReader,
     decode_header,
 )
-from rewind.wire.chunks import LARGEST, cut_body
-from rewind.wire.growing_json import common_run
+from rewind.wire.chunks import LARGEST, common_run, cut_body
 from support.effort import examples
 from unit.store.making import PerToken, record, request, start
 

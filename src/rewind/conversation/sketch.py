@@ -20,7 +20,7 @@ from rewind.dataclass import dataclass
 from rewind.match.canonical import without_volatile
 from rewind.model.message import Answered, Asked, Message, Part, Role, ToolDefinition, ToolResult, ToolUse
 from rewind.providers.api import Api
-from rewind.wire.growing_json import common_run
+from rewind.wire.chunks import common_run
 
 _ASKED_RULE = "rs1"
 _SAID_RULE = "ra1"

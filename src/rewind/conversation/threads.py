@@ -34,7 +34,7 @@ from rewind.conversation.message_digest import Digest, digests, json_text, messa
 from rewind.dataclass import dataclass
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked, Message, Role, ToolUse, results_in
-from rewind.wire.growing_json import common_run
+from rewind.wire.chunks import common_run
 
 _TELLING_ANSWER = 40
 """A quoted answer of at least so many characters is hardly somebody else's."""

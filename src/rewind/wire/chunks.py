@@ -11,8 +11,11 @@ and the strings fall out of one split. Only what parses as JSON is cut this way.
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from typing import TypeVar
+
+T = TypeVar("T")
 
 LONG = 256
 """A string of this many bytes becomes a piece of its own."""
@@ -81,3 +84,20 @@ def _capped(cuts: Iterable[int], size: int) -> list[int]:
         capped.append(cut)
         last = cut
     return capped[:-1]
+
+
+def common_run(one: Sequence[T], start: int, other: Sequence[T], begin: int) -> int:
+    """How many items are equal from there on. Doubling and halving keep the comparing in C, and linear."""
+    most = min(len(one) - start, len(other) - begin)
+    run, step = 0, 1
+    while run < most:
+        step = min(step, most - run)
+        low, low_other = start + run, begin + run
+        if one[low : low + step] == other[low_other : low_other + step]:
+            run, step = run + step, step * 2
+        elif step == 1:
+            break
+        else:
+            step //= 2
+            most = min(most, run + step * 2)
+    return run

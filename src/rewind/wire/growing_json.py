@@ -9,7 +9,7 @@ What is given out is shared: a document is a value, and nobody may change one.
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple, TypeVar
 
@@ -78,23 +78,6 @@ def read_runs(
     if isinstance(items, GrownList):
         return items.runs(key, read)
     return tuple(one for role, run in groupby(items, key=key) for one in read(role, list(run)))
-
-
-def common_run(one: Sequence[T], start: int, other: Sequence[T], begin: int) -> int:
-    """How many items are equal from there on. Doubling and halving keep the comparing in C, and linear."""
-    most = min(len(one) - start, len(other) - begin)
-    run, step = 0, 1
-    while run < most:
-        step = min(step, most - run)
-        low, low_other = start + run, begin + run
-        if one[low : low + step] == other[low_other : low_other + step]:
-            run, step = run + step, step * 2
-        elif step == 1:
-            break
-        else:
-            step //= 2
-            most = min(most, run + step * 2)
-    return run
 
 
 class _Mark(NamedTuple):

@@ -22,8 +22,7 @@ from rewind.model.step import NO_BYTES
 from rewind.store.files import GrowingFile, open_to_read, read_at
 from rewind.store.pack import frames
 from rewind.store.pack.frames import NEW, BadFrame, FrameRole, PackFrame, RecentRecipes, Recipe, RecipeReader
-from rewind.wire.chunks import LARGEST, cut_body
-from rewind.wire.growing_json import common_run
+from rewind.wire.chunks import LARGEST, common_run, cut_body
 
 BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""

@@ -41,7 +41,7 @@ from itertools import islice
 import zstandard
 
 from rewind.dataclass import dataclass
-from rewind.wire.growing_json import common_run
+from rewind.wire.chunks import common_run
 
 MAGIC = b"RWP1"
 _HEADER = struct.Struct("<4sBBHIIIIIII")
