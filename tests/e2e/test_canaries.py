@@ -10,6 +10,7 @@ import pytest
 
 from support.answers import anthropic_message, gemini_content, openai_chat, openai_error, openai_stream
 from support.canaries import find_canaries, self_check
+from support.cli import KEYS
 from support.lab import Lab
 from support.script import Answer, Playbook, Request, routes
 
@@ -101,11 +102,31 @@ def test_a_recording_without_its_secrets_still_replays_with_other_ones(lab: Make
     assert "7/7" in replayed.talk
 
 
-def test_files_of_the_store_are_for_their_owner_only(lab: MakeLab) -> None:
+def test_what_rewind_writes_is_for_its_owner_only(lab: MakeLab) -> None:
+    """The store after every command that writes to it, and what is exported; with a umask that forbids nothing."""
     bench = lab(lambda request: openai_chat(request, "hello"))
-    recorded = bench.record("curl_call.sh", prefix=["sh", "-c", 'umask 000; exec "$@"', "sh"]).ok()
+    open_to_all = ["sh", "-c", 'umask 000; exec "$@"', "sh"]
+    recorded = bench.record("curl_call.sh", prefix=open_to_all).ok()
     assert json.loads(recorded.text)["object"] == "chat.completion"
-    for path in [bench.home, *bench.home.rglob("*")]:
+    exports = bench.folder / "exports"
+    exports.mkdir()
+    (exports / "there.rw").touch(0o644)
+    for words in (
+        ("replay", recorded.session, "--on-miss", "live", *bench.upstream),
+        ("fork", f"{recorded.session}:1", "--set", "temperature=0", *bench.upstream),
+        ("list", "--name", "nobody"),
+        ("stats",),
+        ("search", "hello"),
+        *(("export", recorded.session, "-o", exports / f"run.{ending}") for ending in ("rw", "rw.zst", "har", "md")),
+        ("export", recorded.session, "--force", "-o", exports / "there.rw"),
+        ("import", exports / "run.har"),
+        ("verify",),
+    ):
+        bench.rewind(*words, prefix=open_to_all, env=KEYS).ok()
+    written = [path for path in exports.iterdir() if path.is_file()]
+    assert len(written) == 5
+    assert {"catalog.duckdb", "search.duckdb", "replays.jsonl"} <= {path.name for path in bench.home.iterdir()}
+    for path in [bench.home, *bench.home.rglob("*"), *written]:
         allowed = 0o700 if path.is_dir() else 0o600
         assert path.stat().st_mode & 0o777 & ~allowed == 0, path
 

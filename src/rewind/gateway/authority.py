@@ -247,8 +247,8 @@ def create_persistent(home: Path, rules: HostRules) -> Authority:
                 certificate = ca_certificate(key, rules, PERSISTENT_LIFETIME)
                 pem = certificate.public_bytes(serialization.Encoding.PEM)
                 # The certificate first: a key file means that the pair is complete.
-                write_whole(folder / _CERTIFICATE_FILE, pem, private=True)
-                write_whole(folder / _KEY_FILE, key_pem(key) + pem, private=True)
+                write_whole(folder / _CERTIFICATE_FILE, pem)
+                write_whole(folder / _KEY_FILE, key_pem(key) + pem)
     except OSError as error:
         raise EnvironmentProblem(f"The CA could not be stored in {folder}: {error.strerror or error}.") from error
     return load_persistent(home, rules)

@@ -158,7 +158,7 @@ class CassetteUpdate:
                 hint="Take it out of what the test sends, or record without --rewind-strict.",
             )
         try:
-            save_cassette(self._cassette.path, run)
+            save_cassette(self._cassette.path, run, shared=True)  # it is meant for a repository
         except OSError as problem:
             raise EnvironmentProblem(f"{shown} cannot be written: {problem.strerror}.") from problem
         self._written.add(self._cassette.path)

@@ -71,11 +71,14 @@ def tape_reader(cassette: SessionFile) -> SessionReader:
     return SessionFileReader(cassette)
 
 
-def save_cassette(path: Path, run: RecordedRun) -> None:
-    """Raises OSError, and EnvironmentProblem for a run that is too large to be read again."""
+def save_cassette(path: Path, run: RecordedRun, *, shared: bool = False) -> None:
+    """For its owner only, unless ``shared``: then the umask decides.
+
+    Raises OSError, and EnvironmentProblem for a run that is too large to be read again.
+    """
     data = write_cassette(run.recording, run.blob)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_cassette_file(path, data)
+    write_cassette_file(path, data, shared=shared)
 
 
 def live_steps(recording: Recording) -> list[Step]:

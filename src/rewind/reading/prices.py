@@ -92,7 +92,7 @@ def refresh(target: Path, *, url: str | None = None) -> str:
             hint="pip install --upgrade 'llm-rewind[prices]'",
         ) from problem
     try:
-        write_whole(target, snapshot, private=True)
+        write_whole(target, snapshot)
     except OSError as problem:
         raise EnvironmentProblem(f"{target} cannot be written: {problem.strerror}.") from problem
     models = sum(len(provider.models) for provider in providers)

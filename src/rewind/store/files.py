@@ -189,7 +189,7 @@ def prepare_home(home: Path) -> Path:
         if existed and (marked or not any(home.iterdir())):
             home.chmod(0o700)  # ours beyond doubt; a stranger's folder keeps its mode
         if not marked:
-            write_whole(home / "format", b"rewind-store %d\n" % FORMAT, private=True)
+            write_whole(home / "format", b"rewind-store %d\n" % FORMAT)
         sessions = home / "sessions"
         with contextlib.suppress(FileExistsError):
             make_private_folder(sessions)

@@ -108,13 +108,16 @@ def _coding(headers: Headers) -> str | None:
     return header(headers, "content-encoding") or None
 
 
-def write_cassette_file(path: Path, data: bytes) -> None:
-    """Whole or not at all; packed if the name says so. Raises EnvironmentProblem."""
+def write_cassette_file(path: Path, data: bytes, *, shared: bool = False) -> None:
+    """Whole or not at all; packed if the name says so; for its owner only, unless ``shared``.
+
+    Raises EnvironmentProblem.
+    """
     if path.name.endswith(".zst"):
         text, data = data, packed(data)
         if most_joined(len(data)) < most_joined(len(text)):
             _check_readable(data)
     try:
-        write_whole(path, data)
+        write_whole(path, data, shared=shared)
     except OSError as error:
         raise EnvironmentProblem(f"Cannot write {path}: {reason(error)}.") from error
