@@ -9,7 +9,7 @@ BEGINNING = 64 * 1024
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _TNETSTRING = re.compile(rb"\d{1,12}:\d{1,12}:")
-_YAML_CASSETTE = re.compile(rb"^(?:(?:http_)?interactions:|- request:)", re.MULTILINE)
+_YAML_CASSETTE = re.compile(rb"^(?:(?:http_)?interactions:|- request:|- !ruby/struct:VCR::)", re.MULTILINE)
 _JSON_HAR = re.compile(rb'"log"\s*:\s*\{')
 _JSON_CASSETTE = re.compile(rb'"(?:http_)?interactions"\s*:|\A\[\s*\{\s*"request"\s*:')
 
@@ -32,6 +32,9 @@ _ENDINGS = (
     ((".flow", ".flows", ".mitm"), FileKind.FLOWS),
 )
 
+_OWN_ENDINGS = (".rw", ".rw.zst", ".har", ".flow", ".flows", ".mitm")
+"""Of files that are nothing else."""
+
 ACCEPTED = (
     "Rewind reads its own cassettes (.rw, .rw.zst) and traces (.jsonl), VCR cassettes (.yaml, .json), "
     "HAR files (.har) and mitmproxy flow files."
@@ -46,6 +49,18 @@ def kind_of(beginning: bytes, name: str) -> FileKind | None:
 def kind_by_ending(name: str) -> FileKind | None:
     """What a file says it is by its name."""
     return next((kind for endings, kind in _ENDINGS if name.lower().endswith(endings)), None)
+
+
+def is_recording(beginning: bytes, name: str) -> bool:
+    """Whether a file that nobody named is meant for us: YAML and JSON lines may be anything, so their content tells."""
+    return _by_content(beginning) is not None or name.lower().endswith(_OWN_ENDINGS)
+
+
+def name_without_ending(name: str) -> str:
+    """What a file is called: ``test_refund.test_late.yaml`` keeps the name of its test."""
+    known = (*(ending for endings, _ in _ENDINGS for ending in endings), ".json")
+    ending = max((one for one in known if name.lower().endswith(one)), key=len, default="")
+    return name[: len(name) - len(ending)] or name
 
 
 def _by_content(beginning: bytes) -> FileKind | None:

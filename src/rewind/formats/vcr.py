@@ -5,41 +5,32 @@ body: {string}}}], version: 1}``. Before it a cassette was a list, with the URL 
 lines; vcrpy's httpx stub wrote ``status_code`` and ``content`` for a while; pydantic-ai keeps JSON bodies as
 ``parsed_body``; Ruby's VCR says ``http_interactions`` and ``recorded_at``.
 
-YAML of strangers is read as plain values only, under limits that hold before anything is built. The events are looked
-at first: they come one by one whatever the nesting, so depth, tags and what aliases would unfold to are known, and
-refused, before a value exists.
+Ruby's VCR writes placeholders for what a program calls sensitive (``<HOST>``), addresses among them.
 """
 
 import base64
-import importlib
 import json
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.errors import BadCassette
 from rewind.formats import repair
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording, read_entries
 from rewind.formats.repair import Remarks, Unreadable
+from rewind.formats.yaml_values import read_yaml
 from rewind.model.http import Headers, HttpRequest, HttpResponse, ResponseHead, header
 
-DEEPEST = 200
-MOST_VALUES = 500_000
-"""With every alias unfolded. PyYAML takes some 400 bytes and ten microseconds for each."""
-MOST_REPEATED = 64 * 1024 * 1024
-"""Characters that aliases may add to the text."""
-
-_CORE = "tag:yaml.org,2002:"
-_PLAIN_TAGS = frozenset(
-    _CORE + name for name in ("str", "int", "float", "bool", "null", "binary", "map", "seq", "timestamp", "omap", "set")
+_PLACEHOLDER = re.compile(r"<[^<>/]*>|\{\{?[^{}/]*\}?\}|\[[^\]:/]*\]|%[A-Za-z_][^%/]*%|\$\{?\w+\}?|\*+")
+_ADDRESS = re.compile(
+    rf"(?:(?P<scheme>https?)://(?:[^/?#@]*@)?)?(?P<host>(?:{_PLACEHOLDER.pattern}|[\w.-])+)"
+    rf"(?::(?P<port>\d+|{_PLACEHOLDER.pattern}))?(?=[/?#]|$)",
+    re.IGNORECASE,
 )
-_TEXT_TAGS = (_CORE + "python/str", _CORE + "python/unicode")
-_LIST_TAG = _CORE + "python/tuple"
-_FILE_TAG = _CORE + "python/object/new:_io.BytesIO"
-_HARMLESS_TAGS = frozenset((*_TEXT_TAGS, _LIST_TAG, _FILE_TAG))
-"""vcrpy wrote these where a program gave it such values; read as the text, the list and the bytes they hold."""
+"""Also one that is a placeholder from its first letter, scheme and all: ``<BASE_URL>/v1/chat``."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -61,7 +52,7 @@ def _document(data: bytes) -> Any:
             return repair.read_json(data.decode("utf-8-sig"))
         except (ValueError, RecursionError):
             pass  # YAML may begin with a bracket as well
-    return _read_yaml(data)
+    return read_yaml(data)
 
 
 def _interactions(document: Any) -> tuple[list[Any], str]:
@@ -70,6 +61,8 @@ def _interactions(document: Any) -> tuple[list[Any], str]:
             return rows, "vcrpy"
         case {"http_interactions": list(rows)}:
             return rows, "VCR"
+        case [{"request": {"method": str(method)}}, *_] if method.startswith(":"):
+            return document, "VCR"  # before version 2, with Ruby's symbols
         case [{"request": dict()}, *_]:
             return document, "vcrpy"
         case {"interactions": None}:
@@ -80,8 +73,9 @@ def _interactions(document: Any) -> tuple[list[Any], str]:
 
 def _exchange(interaction: dict[Any, Any], remarks: Remarks) -> ForeignExchange:
     asked, answered = interaction["request"], interaction["response"]
-    method = str(asked.get("method") or "GET").upper()
-    head = repair.request_head(method, _uri(asked), _headers(asked.get("headers"), remarks))
+    method = str(asked.get("method") or "GET").removeprefix(":").upper()
+    headers = _headers(asked.get("headers"), remarks)
+    head = repair.request_head(method, _without_placeholders(_uri(asked), headers, remarks), headers)
     request = HttpRequest(head=head, body=_body(asked, remarks))
     status, reason = _status(answered)
     response = HttpResponse(
@@ -111,6 +105,27 @@ def _uri(asked: dict[Any, Any]) -> str:
             return f"{scheme}://{host}{'' if usual else f':{port}'}{path}"
         case _:
             raise Unreadable("the request has no URI")
+
+
+def _without_placeholders(uri: str, headers: Headers, remarks: Remarks) -> str:
+    """The URI with an address that can be used, where the file has a placeholder in its place.
+
+    What was called sensitive cannot be known again, but the answers can be read and replayed all the same.
+    """
+    given = _ADDRESS.match(uri)
+    if given is None or not _PLACEHOLDER.search(given["host"]):
+        return uri
+    port = f":{given['port']}" if (given["port"] or "").isdecimal() else ""
+    named = (header(headers, "host") or "").partition(":")[0]
+    host = _PLACEHOLDER.sub(lambda found: _slug(found[0]), given["host"])
+    if given["host"].count(".") < 1:
+        host = named if named and not _PLACEHOLDER.search(named) else f"{_slug(host)}.invalid"
+    remarks.add(f"the host is the placeholder {given['host'][:80]!r}: it stands as {host}")
+    return f"{given['scheme'] or 'https'}://{host}{port}{uri[given.end() :]}"
+
+
+def _slug(placeholder: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", placeholder.lower())) or "host"
 
 
 def _status(answered: dict[Any, Any]) -> tuple[int, str]:
@@ -225,111 +240,3 @@ def _moment(given: Any) -> float | None:
         except (ValueError, TypeError, OverflowError, IndexError):
             continue
     return None
-
-
-# ── YAML ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_yaml(data: bytes) -> Any:
-    """The one document in it, as plain values. Raises BadCassette, or EnvironmentProblem where PyYAML is missing."""
-    yaml = _pyyaml()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadCassette("It is not YAML: it is not UTF-8 text.") from error
-    try:
-        _check(yaml, text)
-        return yaml.load(text, Loader=_loader(yaml))
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadCassette(f"It cannot be read as YAML: {_first_line(error)}.") from error
-
-
-def _pyyaml() -> Any:
-    try:
-        return importlib.import_module("yaml")
-    except ImportError as error:
-        raise EnvironmentProblem("Reading YAML needs PyYAML.", hint="pip install pyyaml") from error
-
-
-def _base_loader(yaml: Any) -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _check(yaml: Any, text: str) -> None:
-    """Raises BadCassette for what must not be built, as soon as it is met."""
-    alias, scalar = yaml.AliasEvent, yaml.ScalarEvent
-    begin, close = yaml.CollectionStartEvent, yaml.CollectionEndEvent
-    most = len(text) + MOST_REPEATED
-    values = characters = 0
-    opened: list[tuple[str | None, int, int]] = []
-    """Of each open collection: its anchor, and how much had been counted where it began."""
-    anchors: dict[str, tuple[int, int]] = {}
-    for event in yaml.parse(text, Loader=_base_loader(yaml)):
-        if isinstance(event, scalar):
-            _check_tag(event.tag)
-            size = len(event.value)
-            if event.anchor:
-                anchors[event.anchor] = 1, size
-            values += 1
-            characters += size
-        elif isinstance(event, begin):
-            _check_tag(event.tag)
-            if len(opened) >= DEEPEST:
-                raise BadCassette(f"It is nested deeper than {DEEPEST} levels.")
-            anchors.pop(event.anchor, None)
-            opened.append((event.anchor, values, characters))
-            values += 1
-        elif isinstance(event, close):
-            name, before, length = opened.pop()
-            if name:
-                anchors[name] = values - before, characters - length
-        elif isinstance(event, alias):
-            if event.anchor not in anchors:
-                raise BadCassette("It holds an alias of something that holds the alias itself.")
-            more, longer = anchors[event.anchor]
-            values += more
-            characters += longer
-        if values > MOST_VALUES:
-            raise BadCassette(f"It holds more than {MOST_VALUES:,} values.")
-        if characters > most:
-            raise BadCassette("It unfolds to more than can be read: its aliases repeat too much.")
-
-
-def _check_tag(tag: str | None) -> None:
-    if tag is None or tag == "!" or tag in _PLAIN_TAGS or tag in _HARMLESS_TAGS:
-        return
-    shown = tag.replace(_CORE, "!!")[:80]
-    if tag.startswith(_CORE + "python/"):
-        raise BadCassette(
-            f"It asks for a Python object ({shown}): such a file can run code, so it is not read.",
-            hint="Record it again with a current vcrpy, or bring it up to date: python -m vcr.migration FILE",
-        )
-    raise BadCassette(f"It holds a value of an unknown kind ({shown}).")
-
-
-def _loader(yaml: Any) -> Any:
-    loader: Any = type("PlainValues", (_base_loader(yaml),), {})
-    # A date stays the text it is: bodies are JSON, which has no dates.
-    loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _CORE + "timestamp"]
-        for first, resolvers in loader.yaml_implicit_resolvers.items()
-    }
-    for tag in _TEXT_TAGS:
-        loader.add_constructor(tag, lambda loader, node: loader.construct_scalar(node))
-    loader.add_constructor(_LIST_TAG, lambda loader, node: loader.construct_sequence(node, deep=True))
-    loader.add_constructor(_FILE_TAG, _held_by_a_file)
-    return loader
-
-
-def _held_by_a_file(loader: Any, node: Any) -> bytes | str:
-    """A request body that a program had given as an open file."""
-    state = loader.construct_mapping(node, deep=True).get("state") or [b""]
-    first = state[0] if isinstance(state, list) else b""
-    return first if isinstance(first, bytes | str) else b""
-
-
-def _first_line(error: Exception) -> str:
-    """What went wrong and where, without the copy of the text that PyYAML adds."""
-    mark = getattr(error, "problem_mark", None)
-    words = getattr(error, "problem", None) or str(error).partition("\n")[0] or type(error).__name__
-    return f"line {mark.line + 1}: {words}" if mark is not None else str(words)

@@ -21,7 +21,7 @@ from rewind.errors import BadCassette, SessionNotFound, UsageError
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording, sound_moment
 from rewind.formats.har import read_har
 from rewind.formats.mitmproxy_flows import read_flows
-from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, kind_of
+from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, is_recording, kind_of, name_without_ending
 from rewind.formats.trace.lines import TraceFile
 from rewind.formats.trace.session import DIGEST_TAG, digest_of, kept_as, remarks_of, session_of_trace
 from rewind.formats.vcr import read_vcr
@@ -47,6 +47,7 @@ FILE_LIMIT = 256 * 1024 * 1024
 MOST_EXCHANGES = 100_000
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_NAME = 120
+_NOT_ENTERED = frozenset(("__pycache__", "node_modules", "site-packages"))
 _FOREIGN = {FileKind.HAR: read_har, FileKind.FLOWS: read_flows, FileKind.VCR: read_vcr}
 
 
@@ -92,7 +93,7 @@ def import_named(home: Path, file: str, *, name: str | None = None) -> Imported:
         return import_file(home, path, name=name)
     if path.is_dir() or not path.exists():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise SessionNotFound(f"{file!r} {what}.", hint="rewind import FILE, such as run.rw")
+        raise SessionNotFound(f"{file!r} {what}.", hint="rewind import FILE, or the folder that holds it")
     try:
         with path.open("rb") as pipe:
             if pipe.isatty():
@@ -104,6 +105,42 @@ def import_named(home: Path, file: str, *, name: str | None = None) -> Imported:
         raise BadCassette(f"It cannot be read: {reason(error)}.", path=shown) from error
     source.whole()  # within the limit
     return _import(home, source, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderContent:
+    """What a folder and those below it hold."""
+
+    recordings: tuple[str, ...]
+    """Files that can be imported, or that say they can, in order of their names."""
+    others: int
+    """Files that are something else."""
+
+
+def recordings_in(folder: str) -> FolderContent:
+    """What can be imported of a folder. Links to folders are not followed; hidden ones and stores are passed over.
+
+    Raises SessionNotFound where there is nothing.
+    """
+    found: list[str] = []
+    others = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_ENTERED)
+        if "journal.jsonl" in names:
+            continue  # a session of a store
+        for path in (Path(place, name) for name in sorted(names)):
+            try:
+                beginning = _Source(shown=str(path), path=path).beginning() if path.is_file() else b""
+            except BadCassette:
+                found.append(str(path))  # it cannot be opened, and the import says why
+                continue
+            if is_recording(beginning, path.name):
+                found.append(str(path))
+            else:
+                others += 1
+    if not found:
+        raise SessionNotFound(f"{folder!r} is a folder that holds no file that can be imported.", hint=ACCEPTED)
+    return FolderContent(recordings=tuple(found), others=others)
 
 
 def _import(home: Path, source: "_Source", name: str | None) -> Imported:
@@ -175,7 +212,8 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
     try:
         foreign = _FOREIGN[kind](data)
         if not foreign.exchanges:
-            raise BadCassette("It holds no exchanges, so there is nothing to import.")
+            left_out = "".join(f" {remark[:1].upper()}{remark[1:]}." for remark in foreign.remarks[:3])
+            raise BadCassette(f"It holds no exchanges, so there is nothing to import.{left_out}")
         if len(foreign.exchanges) > MOST_EXCHANGES:
             raise BadCassette(f"It holds more than {MOST_EXCHANGES:,} exchanges.")
     except BadCassette as problem:
@@ -186,7 +224,7 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
         portable = session_of_exchanges(
             foreign,
             session_id=session_id,
-            name=name or source.path.name.partition(".")[0] or source.path.name,
+            name=name or name_without_ending(source.path.name),
             tags={"source": foreign.tool, DIGEST_TAG: digest[:16]},
             env=os.environ,
         )

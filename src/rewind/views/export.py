@@ -50,9 +50,10 @@ def _finding(finding: SecretFinding) -> dict[str, Any]:
     }
 
 
-def imported(rows: Sequence[tuple[str, "Imported | str"]]) -> dict[str, Any]:
-    """What came of each file, or why nothing did."""
-    return {"schema": "rewind/import@1", "files": [_file(path, imported) for path, imported in rows]}
+def imported(rows: Sequence[tuple[str, "Imported | str"]], *, others: int = 0) -> dict[str, Any]:
+    """What came of each file, or why nothing did; ``others``: files of a folder that are not recordings."""
+    files = [_file(path, imported) for path, imported in rows]
+    return {"schema": "rewind/import@1", "files": files, "others": others}
 
 
 def _file(path: str, imported: "Imported | str") -> dict[str, Any]:

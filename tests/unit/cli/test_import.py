@@ -61,7 +61,8 @@ def test_one_file_that_cannot_be_read_is_an_error_and_leaves_no_store(rewind: Re
     assert (ran.code, ran.text) == (6, "")
     assert ran.talk.startswith("rewind: ")
     assert rewind("import", "gone.rw").code == 3
-    assert rewind("import", ".").code == 3
+    (tmp_path / "empty").mkdir()
+    assert rewind("import", "empty").code == 3
     assert rewind("list", "--json", "--home", "elsewhere").json()["sessions"] == []
 
 
@@ -90,6 +91,52 @@ def test_a_pipe_is_read_to_its_end(rewind: Rewind, shelf: Shelf, tmp_path: Path)
         writer.join()
         assert (ran.code, told in ran.text + ran.talk) == (code, True), ran.talk
         assert "rewind-import-" not in ran.text + ran.talk
+
+
+def test_a_folder_is_taken_in_whole_and_what_fails_is_named(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    folder = tmp_path / "cassettes"
+    (folder / "deeper" / ".hidden").mkdir(parents=True)
+    (tmp_path / "one.rw").rename(folder / "one.rw")
+    (tmp_path / "two.rw").rename(folder / "deeper" / "two.rw")
+    (folder / "deeper" / ".hidden" / "three.har").write_text("{")
+    (folder / "compose.yaml").write_text("services: {}\n")
+    (folder / "rows.jsonl").write_text('{"a": 1}\n')
+    (folder / "loop").symlink_to(folder)
+    ran = rewind("import", "cassettes", "--home", "elsewhere")
+    assert (ran.code, ran.text.count("✓ imported")) == (0, 2), ran.talk
+    assert ran.talk.endswith(
+        "2 recordings: 2 imported, 0 already there, 0 could not be read, 2 other files passed over\n"
+    )
+    (folder / "bad.rw").write_text("no cassette\n")
+    again = rewind("import", "cassettes", "--home", "elsewhere")
+    assert again.code == 6
+    assert "cassettes/bad.rw cannot be used." in again.talk
+    assert "3 recordings: 0 imported, 2 already there, 1 could not be read" in again.talk
+    told = rewind("import", "cassettes", "--json", "--home", "elsewhere").json()
+    assert [(row["file"], row["error"] is None) for row in told["files"]] == [
+        ("cassettes/bad.rw", False),
+        ("cassettes/one.rw", True),
+        ("cassettes/deeper/two.rw", True),
+    ]
+    assert told["others"] == 2
+    named = rewind("import", "cassettes", "--name", "x", "--home", "elsewhere")
+    assert (named.code, "--name takes one file" in named.talk) == (2, True)
+
+
+def test_the_store_itself_is_not_imported(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
+    two_cassettes(rewind, shelf)
+    ran = rewind("import", ".", "--home", "elsewhere")
+    again = rewind("import", ".", "--home", "elsewhere")
+    assert (ran.code, again.code) == (0, 0)
+    assert "2 recordings: 0 imported, 2 already there" in again.talk
+
+
+def test_a_folder_without_recordings_is_said_to_be_one(rewind: Rewind, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("hello")
+    ran = rewind("import", "notes")
+    assert (ran.code, "'notes' is a folder that holds no file that can be imported." in ran.talk) == (3, True)
 
 
 @pytest.mark.process

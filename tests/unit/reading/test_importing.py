@@ -215,6 +215,27 @@ def test_a_file_that_cannot_be_read_leaves_no_trace(
     assert not home.exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("test_refund.test_late.yaml", "test_refund.test_late"),
+        ("TestCase.test_x[gpt-4.1-mini].yaml", "TestCase.test_x[gpt-4.1-mini]"),
+        ("v1.2.json", "v1.2"),
+        ("shop.example.HAR", "shop.example"),
+        ("test_a.test_b", "test_a.test_b"),
+        (".yaml", ".yaml"),
+    ],
+)
+def test_a_name_with_dots_is_kept_whole(home: Path, tmp_path: Path, file: str, name: str) -> None:
+    assert import_file(home, written(tmp_path, cassette("one"), file)).name == name
+
+
+def test_a_file_whose_addresses_cannot_be_used_says_so(home: Path, tmp_path: Path) -> None:
+    data = cassette("one", host="ok.example").replace(b"https://ok.example", b"ftp://ok.example")
+    with pytest.raises(BadCassette, match="An interaction was left out: ftp is not HTTP"):
+        import_file(home, written(tmp_path, data))
+
+
 def test_what_is_accepted_is_named(home: Path, tmp_path: Path) -> None:
     with pytest.raises(BadCassette) as problem:
         import_file(home, written(tmp_path, b"hello", "notes.txt"))

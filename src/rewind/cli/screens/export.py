@@ -91,6 +91,19 @@ def print_imported(
             talk.line(Span(said, "yellow"))
 
 
+def print_folder_summary(talk: Terminal, rows: Sequence[tuple[str, "Imported | str"]], *, others: int) -> None:
+    """The last line of the import of a folder: what became of its files."""
+    taken = [imported for _, imported in rows if not isinstance(imported, str)]
+    new = sum(imported.new for imported in taken)
+    facts = [
+        f"{new:,} imported",
+        f"{len(taken) - new:,} already there",
+        f"{len(rows) - len(taken):,} could not be read",
+    ]
+    facts += [f"{plural(others, 'other file')} passed over"] if others else []
+    talk.line(f"{plural(len(rows), 'recording')}: {', '.join(facts)}")
+
+
 def _shown(exported: "Exported") -> str:
     return "stdout" if exported.file is None else str(exported.file)
 
