@@ -30,8 +30,8 @@ something else than this file says. To write the file again:
     PYTHONPATH=tests .venv/bin/python -m support.provider_table > docs/providers.md
 
 An API is recognised by its path; `{{…}}` stands for any name. If the path alone would match too much, the host or the
-headers must match, too. A request that no API claims is recorded and replayed as plain HTTP: the start of its body is
-shown, and the message of an error.
+headers must match, too. A request that no API claims is recorded and replayed as plain HTTP: its method and
+address are shown, and the message of an error.
 
 A stream and a whole answer with the same content are read as the same value; "streams" names the formats for which a
 test has shown this.

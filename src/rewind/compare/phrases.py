@@ -13,6 +13,7 @@ from rewind.conversation.context import Fate, parts_text
 from rewind.dataclass import dataclass
 from rewind.model.message import ToolUse
 from rewind.model.step import StepKind
+from rewind.providers.summary import unsaid
 from rewind.text import plural
 
 
@@ -26,13 +27,15 @@ class MoveResult:
     """``refund({"order":"8821"})``"""
     failure: str = ""
     """``529 Overloaded``"""
+    unsaid: str = ""
+    """``(empty: content_filter)`` where nothing was said."""
     exchange: str = ""
     """For a request that is not a call to a model: what was asked of whom, and what came back."""
 
     def __str__(self) -> str:
         said = f'"{self.words}"' if self.words else ""
         asks = "→ " + ", ".join(self.calls) if self.calls else ""
-        line = " ".join(word for word in (self.failure, self.exchange, said, asks) if word)
+        line = " ".join(word for word in (self.failure, self.exchange, said, asks) if word) or self.unsaid
         return line or "(an empty answer)"
 
 
@@ -47,6 +50,7 @@ def move_result(run: ComparedRun, move: Move) -> MoveResult:
         words=answer_words(parts),
         calls=tuple(call_text(part) for part in parts if asks_for_tool(part)),
         failure=f"{status_of(move)} {error}".rstrip() if move.failed else "",
+        unsaid="" if answered is None else unsaid(answered),
     )
 
 

@@ -34,6 +34,8 @@ class ToolCall:
     use: ToolUse
     result: ToolResult | None = None
     """``None`` when no later request brings it: the run ended, or the result went elsewhere."""
+    ends: bool = False
+    """Whether its conversation ends with it: structured output is asked for as a tool that has no result."""
     answered_in: int | None = None
     """The step whose request brings the result."""
     ms: float | None = None
@@ -136,7 +138,7 @@ def _calls_of(asking: ToolTurn, uses: Sequence[ToolUse], thread: Sequence[ToolTu
     same: Counter[Digest | None] = Counter()
     for number, use in enumerate(uses, 1):
         digest = part_digest(use)
-        call = ToolCall(asked_in=asking.index, number=number, use=use)
+        call = ToolCall(asked_in=asking.index, number=number, use=use, ends=not later)
         found = _first_result(use, digest, same[digest], later)
         same[digest] += 1
         yield call if found is None else _with_result(call, asking, *found)

@@ -38,6 +38,10 @@ def counts_of(usage: Usage) -> dict[str, int]:
         counts["cache_write_tokens"] = usage.cache_write
     if usage.reasoning is not None:
         counts["output_reasoning_tokens"] = usage.reasoning
+    # Cohere bills fewer tokens than the model reads.
+    for name in ("input_tokens", "output_tokens"):
+        if (billed := counts.pop(f"billed_{name}", None)) is not None:
+            counts[name] = billed
     return counts
 
 

@@ -55,7 +55,14 @@ def said(answered: Answered) -> str:
     hosted = [
         asked_tool(part.name, part.arguments) for part in answered.parts if isinstance(part, ToolUse) and part.hosted
     ]
-    return " ".join(tools or vectors) or answered.text or " ".join(hosted)
+    return " ".join(tools or vectors) or answered.text or " ".join(hosted) or unsaid(answered)
+
+
+def unsaid(answered: Answered) -> str:
+    """Why an answer is empty, in the provider's own word: ``(empty: content_filter)``; nothing where it is not."""
+    if answered.parts or answered.error or not answered.stop:
+        return ""
+    return f"(empty: {answered.stop})"
 
 
 def _run_tool(asked: Asked, answered: Answered) -> str:

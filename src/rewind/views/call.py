@@ -107,6 +107,7 @@ def tool_call(item: ToolCall) -> dict[str, Any]:
         "name": item.use.name,
         "arguments": plain_json(item.use.arguments),
         "result": None if item.result is None else parts(item.result.parts),
+        "ends": item.ends,
         "failed": None if item.result is None else item.result.failed,
         "ms": item.ms,
         "recorded_as": item.recorded_as,

@@ -9,8 +9,8 @@ from support.wire_examples.said import Example, Stream, events, lines, pieces, r
 
 Fields = dict[str, Any]
 COUNTED: Fields = {
-    "billed_units": {"input_tokens": said.READ, "output_tokens": said.WRITTEN},
-    "tokens": {"input_tokens": said.READ + 50, "output_tokens": said.WRITTEN + 5},
+    "billed_units": {"input_tokens": said.READ - 50, "output_tokens": said.WRITTEN - 5},
+    "tokens": {"input_tokens": said.READ, "output_tokens": said.WRITTEN},
 }
 
 

@@ -47,6 +47,7 @@ class Claude:
         system: str = "Be kind.",
         model: str = "claude-sonnet-4-5",
         status: int = 200,
+        stop: str = "end_turn",
         **usage: int,
     ) -> None:
         self.index += 1
@@ -56,7 +57,7 @@ class Claude:
             "id": f"msg_{self.index}",
             "model": f"{model}-20250929",
             "content": list(content),
-            "stop_reason": "end_turn",
+            "stop_reason": stop,
             "usage": {"input_tokens": 1000, "output_tokens": 100, **usage},
         }
         if status >= 400:
@@ -74,8 +75,8 @@ class Claude:
             answered,
         )
 
-    def end(self) -> None:
-        self.writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
+    def end(self, exit_code: int = 0) -> None:
+        self.writer.end(ended=1_700_000_008.4, exit_code=exit_code, redactions=0, remarks=())
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def refund(shelf: Shelf) -> None:
 
 
 def rows(text: str) -> list[str]:
-    return text[text.index("  #  kind") :].splitlines()[1:]
+    return text[text.index("#  kind") :].splitlines()[1:]
 
 
 def test_a_run_says_what_it_came_to(rewind: Rewind, refund: None) -> None:
@@ -292,3 +293,53 @@ def test_a_request_that_is_no_json_says_so(rewind: Rewind, shelf: Shelf) -> None
     writer.close()
     assert "damaged or not JSON" in rewind("inspect", "last:1", "--context").text
     assert "damaged or not JSON" in rewind("inspect", "last").text
+
+
+@pytest.mark.parametrize(("exit_code", "status"), [(0, ""), (1, "no result")])
+def test_a_call_that_ends_the_conversation_looks_like_a_fault_only_where_the_run_failed(
+    rewind: Rewind, shelf: Shelf, exit_code: int, status: str
+) -> None:
+    """Structured output: the answer is asked for as a tool, and its arguments are the answer."""
+    claude = Claude(shelf.begin("7f3a2b9c", name="structured"))
+    claude.say([ASK], {**USE, "name": "final_result"})
+    claude.end(exit_code)
+    _step, tool = rows(rewind("inspect", "structured").text)
+    assert re.search(rf"^1\.1 +tool +\S? +{status} *final_result\({{.*}}\) \(ends the conversation\)$", tool), tool
+    view = rewind("inspect", "structured:1.1", "--json").json()["tool_call"]
+    assert (view["result"], view["ends"]) == (None, True)
+
+
+def test_a_call_whose_result_is_lost_on_the_way_is_worth_a_look(rewind: Rewind, shelf: Shelf) -> None:
+    claude = Claude(shelf.begin("7f3a2b9c", name="lost"))
+    claude.say([ASK], USE)
+    claude.say([ASK, said(USE), {"role": "user", "content": "Go on."}], words("Done."))
+    claude.end()
+    _first, tool, _second = rows(rewind("inspect", "lost").text)
+    assert re.search(r"^1\.1 +tool +\S? +no result +lookup\({.*}\) \(no result seen\)$", tool), tool
+
+
+@pytest.mark.parametrize("stop", ["content_filter", "refusal"])
+def test_an_empty_answer_says_why_it_is_empty(rewind: Rewind, shelf: Shelf, stop: str) -> None:
+    for session, parts in (("7f3a2b9c", [words("Yes.")]), ("7f3a2b9d", [])):
+        claude = Claude(shelf.begin(session))
+        claude.say([ASK], *parts, stop=stop if not parts else "end_turn")
+        claude.end()
+    (row,) = rows(rewind("inspect", "7f3a2b9d").text)
+    assert row.endswith(f"(empty: {stop})")
+    told = rewind("bisect", "7f3a2b9c", "7f3a2b9d").text
+    assert f"(empty: {stop})" in told
+    assert "(an empty answer)" not in told
+
+
+def test_plain_http_is_shown_by_its_address_and_not_by_how_its_body_begins(rewind: Rewind, shelf: Shelf) -> None:
+    writer = shelf.begin("7f3a2b9c")
+    for index, (status, body) in enumerate(((200, b'{"hits": [1, 2]}'), (500, b'{"error": {"message": "broken"}}')), 1):
+        head = RequestHead(method="GET", scheme="https", host="a.example", port=443, target="/search?q=1", headers=())
+        reading = Reading(text='{"hits": [1, 2]}', error="broken" if status == 500 else None)
+        answer = ResponseHead(status=status, reason="", headers=(("content-type", "application/json"),))
+        writer.request(a_request(index, head=head, provider="http", kind=StepKind.HTTP_CALL, model=None), b"")
+        writer.response(index, an_answer(len(body), head=answer, reading=reading), body)
+    writer.end(ended=1_700_000_008.4, exit_code=0, redactions=0, remarks=())
+    good, bad = rows(rewind("inspect", "last").text)
+    assert good.endswith("GET a.example/search")
+    assert bad.endswith("GET a.example/search: broken")

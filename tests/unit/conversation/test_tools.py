@@ -136,6 +136,8 @@ def test_a_history_that_the_provider_keeps_brings_results_by_id() -> None:
 
 def test_a_call_whose_result_never_comes_stays_open() -> None:
     (found,) = tool_calls([turn(1, asking(QUESTION), saying(use("t1")))])
+    assert found == ToolCall(asked_in=1, number=1, use=use("t1"), ends=True)
+    (found,) = tool_calls([turn(1, asking(QUESTION), saying(use("t1"))), turn(2, asking(QUESTION), None, parent=1)])
     assert found == ToolCall(asked_in=1, number=1, use=use("t1"))
 
 

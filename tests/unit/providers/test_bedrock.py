@@ -609,6 +609,20 @@ def test_tools_are_found_in_every_shape() -> None:
     assert BEDROCK.answered(invoke(stream=True), streamed).parts == expected
 
 
+def test_generations_that_are_streamed_together_are_told_apart() -> None:
+    events = [
+        {"index": 0, "is_finished": False, "text": "one "},
+        {"index": 1, "is_finished": False, "text": "three "},
+        {"index": 0, "is_finished": False, "text": "two"},
+        {"index": 1, "is_finished": False, "text": "four"},
+        {"index": 1, "is_finished": True, "finish_reason": "MAX_TOKENS"},
+        {"index": 0, "is_finished": True, "finish_reason": "COMPLETE"},
+    ]
+    answer = invoked(framed(*map(chunk, events)))
+    assert (answer.text, answer.alternatives) == ("one two", ((Text("three four"),),))
+    assert answer.stop == "COMPLETE"
+
+
 def test_several_generations_are_alternatives() -> None:
     answer = invoked(answer_with({"generations": [{"text": "one"}, {"text": "two"}]}))
     assert (answer.parts, answer.alternatives) == ((Text("one"),), ((Text("two"),),))

@@ -19,6 +19,7 @@ from rewind.model.message import (
     ToolUse,
 )
 from rewind.model.usage import Usage
+from rewind.pricing.rates import counts_of
 from rewind.providers.cohere.read import CohereReader
 from support.exchanges import answer_with, request_of, stream_of
 
@@ -108,6 +109,9 @@ USAGE = {
 }
 
 
+READ_AND_BILLED = Usage(input=500, output=40, more={"billed_input_tokens": 10, "billed_output_tokens": 4})
+
+
 def event(kind: str, *, index: int | None = None, **message: Any) -> Any:
     return {"type": kind, "index": index, "delta": {"message": message}}
 
@@ -144,7 +148,7 @@ def test_a_stream_with_tool_calls_and_its_whole_twin_read_the_same() -> None:
         id="m1",
         parts=(Thinking("I will look."), ToolUse("x", "x", {"a": 1}), ToolUse("y", "y", {"a": 1})),
         stop="TOOL_CALL",
-        usage=Usage(input=10, output=4),
+        usage=READ_AND_BILLED,
     )
 
 
@@ -171,6 +175,22 @@ def test_pieces_of_arguments_go_to_the_call_with_their_number() -> None:
 
     read = streamed(piece(0, name="a"), piece(1, name="b"), piece(0, arguments="[0]"), piece(1, arguments="[1]"))
     assert read.tool_uses == (ToolUse("", "a", [0]), ToolUse("", "b", [1]))
+
+
+def test_the_input_is_what_was_read_and_the_bill_is_what_is_paid() -> None:
+    counts = counts_of(whole({"usage": USAGE}).usage)
+    assert counts == {"input_tokens": 10, "output_tokens": 4}
+
+
+@pytest.mark.parametrize(("cut", "arguments"), [(False, {}), (True, None)])
+def test_a_streamed_call_without_arguments_reads_as_its_whole_twin(cut: bool, arguments: Any) -> None:
+    def calls(text: str) -> Any:
+        return {"id": "t1", "type": "function", "function": {"name": "now", "arguments": text}}
+
+    start = event("tool-call-start", index=0, tool_calls=calls(""))
+    read = streamed(start, *([] if cut else [{"type": "tool-call-end", "index": 0}]))
+    assert read.parts == (ToolUse("t1", "now", arguments),)
+    assert cut or read.parts == whole({"message": {"tool_calls": [calls("{}")]}}).parts
 
 
 def test_tokens_are_told_where_no_bill_is() -> None:
@@ -242,10 +262,7 @@ def test_a_stream_of_the_first_version_and_its_whole_twin_read_the_same() -> Non
     in_lines = COHERE.answered(request_of({}, host=HOST, target="/v1/chat"), lines)
     assert whole(OLDER) == streamed(*OLDER_EVENTS) == in_lines
     assert in_lines == Answered(
-        id="r1",
-        parts=(Text("I look."), ToolUse("", "look", {"a": 1})),
-        stop="COMPLETE",
-        usage=Usage(input=10, output=4),
+        id="r1", parts=(Text("I look."), ToolUse("", "look", {"a": 1})), stop="COMPLETE", usage=READ_AND_BILLED
     )
 
 

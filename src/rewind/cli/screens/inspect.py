@@ -12,6 +12,7 @@ from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
 from rewind.model.http import Headers
+from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
@@ -59,11 +60,12 @@ def print_inspection(terminal: Terminal, inspection: Inspection, *, full: bool) 
 
 def _print_overview(terminal: Terminal, overview: SessionOverview) -> None:
     recording, outline = overview.recording, overview.outline
+    ended_well = outcome_of(recording.session) is Outcome.OK
     facts = session_facts(recording.session, recording.damage, recording.surroundings)
     print_facts(terminal, [*facts, *_run_facts(outline, overview.spent, overview.context_window)])
     terminal.line()
     if recording.steps:
-        _print_steps(terminal, outline, overview.costs)
+        _print_steps(terminal, outline, overview.costs, ended_well=ended_well)
         err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
     else:
         terminal.line("no steps")
@@ -123,7 +125,7 @@ def _tokens(usages: Sequence[Usage]) -> str:
     return incoming + (f" ({read})" if read else "") + ", " + outgoing + (f" ({thought})" if thought else "")
 
 
-def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float | None]) -> None:
+def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float | None], *, ended_well: bool) -> None:
     """The table of ``rewind inspect``. The thread is shown where there are several."""
     several = outline.threads > 1
     tools = outline.tools_of()
@@ -133,7 +135,7 @@ def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float
         if entry.step.index in shown_as_tool:
             continue
         rows.append(_step_row(entry, costs.get(entry.step.index)))
-        rows += [_tool_row(call) for call in tools.get(entry.step.index, ())]
+        rows += [_tool_row(call, ended_well) for call in tools.get(entry.step.index, ())]
     hidden = set() if several else {"thread"}
     if terminal.width < NARROW:
         hidden |= {"first", "ms"}
@@ -157,6 +159,8 @@ def step_status(step: Step) -> Span:
 def tool_shown(call: ToolCall, limit: int = _TOOL_SHOWN) -> str:
     """``lookup({"id":7}) ← active``."""
     asked = part_text(call.use).removeprefix("→ ")[:limit]
+    if call.result is None and call.ends:
+        return f"{asked} (ends the conversation)"
     if call.result is None:
         return f"{asked} (no result seen)"
     sign = "✗" if call.result.failed else "←"
@@ -174,8 +178,12 @@ def _thread(entry: OutlineStep) -> str:
 def _step_row(entry: OutlineStep, cost: float | None) -> list[Cell]:
     step, reading = entry.step, entry.reading
     request, response = step.request, step.response
-    text = Span(f"{request.head.method} {request.head.host}{request.head.path}")
-    if reading.error:
+    address = f"{request.head.method} {request.head.host}{request.head.path}"
+    text = Span(address)
+    if entry.label == "http" and not entry.asked.messages:
+        # Nobody reads its body: the address says more than how that begins.
+        text = Span(f"{address}: {reading.error}", "red") if reading.error else text
+    elif reading.error:
         text = Span(reading.error, "red")
     elif reading.text:
         text = Span(reading.text)
@@ -199,9 +207,11 @@ def _step_row(entry: OutlineStep, cost: float | None) -> list[Cell]:
     ]
 
 
-def _tool_row(call: ToolCall) -> list[Cell]:
+def _tool_row(call: ToolCall, ended_well: bool) -> list[Cell]:
+    """A call without a result is worth a look, but not where a run that came to a good end ends with it."""
     failed = call.result is not None and call.result.failed
-    status = Span("✗ error", "red") if failed else Span("" if call.result else "no result", "yellow")
+    expected = call.result is not None or (call.ends and ended_well)
+    status = Span("✗ error", "red") if failed else Span("" if expected else "no result", "yellow")
     text = tool_shown(call)
     return [call.label, "tool", "", "", "", "", "", number(call.ms), "", status, Span(text, "red") if failed else text]
 
@@ -246,7 +256,8 @@ def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> Non
     terminal.line(arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False))
     terminal.line()
     if call.result is None:
-        terminal.line(Span("No later request brought a result.", "yellow"))
+        ends = "No later request brought a result: the conversation ends with this call."
+        terminal.line(ends if call.ends else Span("No later request brought a result.", "yellow"))
         return
     terminal.line(Span("result, an error", "bold red") if call.result.failed else Span("result", "bold"))
     for part in call.result.parts:

@@ -296,14 +296,19 @@ def _take(draft: AnswerDraft, document: Any) -> None:
 
 
 def _take_cohere(draft: AnswerDraft, document: Any) -> None:
-    """Command R. The event that tells the tools repeats the text that came before it in pieces."""
+    """Command R, and Command, which numbers its generations where it streams several.
+
+    The event that tells the tools repeats the text that came before it in pieces.
+    """
+    choice = count_at(document, "index") or 0
     if text_at(document, "event_type") != "tool-calls-generation" or not draft.has("text"):
-        draft.say("text", text_at(document, "text"))
+        draft.say("text", text_at(document, "text"), choice=choice)
     for number, call in enumerate(items_at(document, "tool_calls")):
         tool = draft.tool(("tool", number))
         tool.name, tool.arguments = text_at(call, "name"), at(call, "parameters")
     draft.named(document, id_at="generation_id")
-    draft.stopped(text_at(document, "finish_reason"))
+    if not choice:
+        draft.stopped(text_at(document, "finish_reason"))
 
 
 def _vectors_in(document: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Cohere Chat: ``/v2/chat``, whose messages are much like OpenAI's, and the older ``/v1/chat``."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
@@ -12,13 +12,18 @@ from rewind.providers.shared.chat_messages import conversation, parts_of, split_
 from rewind.providers.shared.json_fields import at, count_at, first_count, items_at, start_of, text_at, words_at
 
 _TOLD: dict[str, tuple[UsagePath, ...]] = {
-    # `tokens` has those of Cohere's own template, too, which nobody pays for. `cached_tokens` are among these and
-    # not among the billed ones, so they are no part of the input that is told here.
-    "input": (("billed_units", "input_tokens"), ("tokens", "input_tokens")),
-    "output": (("billed_units", "output_tokens"), ("tokens", "output_tokens")),
+    # What was read has the tokens of Cohere's own template, too, which nobody pays for.
+    "input": (("tokens", "input_tokens"), ("billed_units", "input_tokens")),
+    "output": (("tokens", "output_tokens"), ("billed_units", "output_tokens")),
+    "billed_input_tokens": (("billed_units", "input_tokens"),),
+    "billed_output_tokens": (("billed_units", "output_tokens"),),
 }
 
-USAGE = UsageTable(input=(("input",),), output=(("output",),))
+USAGE = UsageTable(
+    input=(("input",),),
+    output=(("output",),),
+    more={name: ((name,),) for name in ("billed_input_tokens", "billed_output_tokens")},
+)
 
 _READ_FIELDS = ("model", "messages", "tools", "stream")
 _READ_FIELDS_V1 = (*_READ_FIELDS, "preamble", "chat_history", "message", "tool_results")
@@ -59,7 +64,8 @@ class CohereReader:
         if any(at(document, "event_type") is not None for document in answer.documents):
             _take_older_stream(draft, answer.documents)
         else:
-            take_message(draft, [_piece(document) for document in answer.documents])
+            bare = _bare_calls(answer.documents)
+            take_message(draft, [_piece(document, bare) for document in answer.documents])
             for document in answer.documents:
                 _take_state(draft, document)
         draft.error = _failure(answer.documents)
@@ -115,7 +121,14 @@ def _older_tools(document: Any) -> tuple[ToolDefinition, ...]:
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _piece(document: Any) -> Any:
+def _bare_calls(documents: Sequence[Any]) -> set[int | None]:
+    """The numbers of streamed tool calls that came to their end without an argument: the whole answer says ``{}``."""
+    ended = {count_at(one, "index") for one in documents if text_at(one, "type") == "tool-call-end"}
+    function = ("delta", "message", "tool_calls", "function", "arguments")
+    return ended - {count_at(one, "index") for one in documents if text_at(one, *function)}
+
+
+def _piece(document: Any, bare: Container[int | None] = ()) -> Any:
     """What a document says, as (a piece of) a message."""
     if (message := at(document, "message")) is not None:
         return message
@@ -127,7 +140,9 @@ def _piece(document: Any) -> Any:
         kind = "thinking" if "thinking" in content else "text"
         piece["content"] = [{**content, "type": kind}]
     if isinstance(call := at(delta, "tool_calls"), dict):
-        piece["tool_calls"] = [{**call, "index": at(document, "index")}]
+        if (index := count_at(document, "index")) in bare:
+            call = {**call, "function": {"name": at(call, "function", "name"), "arguments": {}}}
+        piece["tool_calls"] = [{**call, "index": index}]
     return piece
 
 
