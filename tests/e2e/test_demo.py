@@ -1,5 +1,6 @@
 """``rewind demo``: no key, a few seconds, and every command it suggests works."""
 
+import json
 import re
 import sys
 import time
@@ -9,13 +10,26 @@ import pytest
 
 from rewind.demo.run import run_demo
 from rewind.errors import ExitCode
-from support.cli import Result, run_rewind
+from rewind.reading.prices import load_prices
+from support.cli import Result, plain_environment, run, run_rewind
 
 pytestmark = pytest.mark.e2e
 
 
+PATHLESS = {"PATH": "/usr/bin:/bin"}
+"""As it is after ``make demo``: nobody has put the virtual environment on the path."""
+
+
 def demo(home: Path) -> Result:
-    return run_rewind(["demo"], home, cwd=home.parent).ok()
+    return run_rewind(["demo"], home, PATHLESS, cwd=home.parent).ok()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store after the demo, for tests that only look at it."""
+    home = tmp_path_factory.mktemp("demo") / "store"
+    (home.parent / "shown").write_text(said(demo(home)))
+    return home
 
 
 def said(result: Result) -> str:
@@ -33,26 +47,49 @@ def test_the_demo_records_two_runs_and_replays_one_in_a_few_seconds(tmp_path: Pa
     assert "Traceback" not in shown
 
 
-def test_every_command_the_demo_suggests_works(tmp_path: Path) -> None:
-    home = tmp_path / "store"
-    shown = said(demo(home))
-    commands = re.findall(r"^  rewind (.+)$", shown.partition("Try next:")[2], re.MULTILINE)
-    assert len(commands) >= 4
+def test_every_command_the_demo_suggests_works_as_it_is_printed(home: Path) -> None:
+    shown = (home.parent / "shown").read_text()
+    commands = re.findall(r"^  (\S+ .+)$", shown.partition("That is:")[2], re.MULTILINE)
+    commands = [line for line in commands if re.search(r"\b(bisect|inspect|diff|replay|list|activate)\b", line)]
+    assert len(commands) == 6, shown
     for line in commands:
-        result = run_rewind(line.split(), home, cwd=tmp_path)
-        assert result.code == (ExitCode.DIFFERENT if line.startswith("diff") else ExitCode.OK), line
-        assert said(result).strip(), line
+        result = run(["sh", "-c", line], plain_environment(home) | PATHLESS, cwd=home.parent)
+        differs = " diff " in line or " bisect " in line
+        assert result.code == (ExitCode.DIFFERENT if differs else ExitCode.OK), (line, said(result))
+        assert "activate" in line or said(result).strip(), line
 
 
-def test_the_demo_leaves_two_whole_sessions_with_names(tmp_path: Path) -> None:
-    home = tmp_path / "store"
-    demo(home)
+def test_the_demo_suggests_the_store_it_was_given(tmp_path: Path) -> None:
+    result = run_rewind(["demo", "--home", "a store"], tmp_path / "unused", PATHLESS, cwd=tmp_path).ok()
+    (line,) = re.findall(r"^  (\S+ list .*)$", said(result), re.MULTILINE)
+    listed = run(["sh", "-c", line], plain_environment(tmp_path / "unused") | PATHLESS, cwd=tmp_path).ok()
+    assert "refund-good" in listed.text
+
+
+def test_the_demo_is_called_rewind_where_the_shell_finds_it(tmp_path: Path) -> None:
+    path = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    shown = said(run_rewind(["demo"], tmp_path / "store", path, cwd=tmp_path).ok())
+    assert re.search(r"^  rewind list$", shown, re.MULTILINE), shown
+    assert "activate" not in shown
+
+
+def test_the_demos_calls_have_a_price_everywhere(home: Path) -> None:
+    shown = (home.parent / "shown").read_text()
+    assert re.search(r"^good  [0-9a-f]{8}  4 LLM calls  [0-9,]+ tokens  \$0\.0\d+  ", shown, re.MULTILINE), shown
+    for command in (["list"], ["stats"], ["inspect", "refund-good"]):
+        told = run_rewind(command, home, cwd=home.parent).ok().text
+        assert "$0.0" in told, command
+    (row, *_) = json.loads(run_rewind(["list", "--json"], home).ok().text)["sessions"]
+    assert row["unpriced"] == 0 and row["cost_usd"] > 0, row
+
+
+def test_the_demo_leaves_two_whole_sessions_with_names(home: Path) -> None:
     listed = run_rewind(["list"], home).ok().text
     assert "refund-good" in listed and "refund-bad" in listed
     assert run_rewind(["verify"], home).code == 0
     for name, steps in (("refund-good", "4/4"), ("refund-bad", "3/3")):
         result = run_rewind(["replay", name], home).ok()
-        assert f"{steps} steps replayed · 0 network calls · output identical" in result.talk
+        assert re.search(f"{steps} steps replayed · 0 network calls · saved .* · output identical", result.talk)
 
 
 def test_the_demo_can_be_run_again_in_the_same_store(tmp_path: Path) -> None:
@@ -62,9 +99,7 @@ def test_the_demo_can_be_run_again_in_the_same_store(tmp_path: Path) -> None:
     assert run_rewind(["list", "--json"], home).ok().text.count('"refund-good"') == 2
 
 
-def test_the_demos_key_is_nowhere_on_disk(tmp_path: Path) -> None:
-    home = tmp_path / "store"
-    demo(home)
+def test_the_demos_key_is_nowhere_on_disk(home: Path) -> None:
     assert not [path for path in home.rglob("*") if path.is_file() and b"sk-ant-demo-key" in path.read_bytes()]
 
 
@@ -77,4 +112,4 @@ def test_the_demo_does_not_depend_on_the_users_own_proxies_and_base_urls(tmp_pat
 
 def test_a_demo_whose_agent_fails_does_not_claim_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rewind.demo.run.AGENT", (sys.executable, "-c", "raise SystemExit(3)"))
-    assert run_demo(tmp_path / "store", lambda _sentence: None).code == ExitCode.AGENT_FAILED
+    assert run_demo(tmp_path / "store", lambda _sentence: None, load_prices()).code == ExitCode.AGENT_FAILED

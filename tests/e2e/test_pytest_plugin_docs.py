@@ -80,6 +80,21 @@ def test_every_example_of_the_document_does_what_it_says(lab: Callable[[Playbook
     assert ran == 7, "commands of the document"
 
 
+def test_the_readmes_test_needs_no_other_plugin(lab: Callable[[Playbook], Lab]) -> None:
+    section = (
+        (DOCS.parents[1] / "README.md").read_text().partition("## Test on it\n")[2].partition("\nThe first run")[0]
+    )
+    sample = "".join(line.removeprefix("    ") for line in section.splitlines(keepends=True))
+    agent = next(block["text"] for block in BLOCK.finditer(DOCS.read_text()) if block["file"] == "agent.py")
+    project = Project.create(lab(support_desk))
+    project.write("agent.py", agent)
+    project.write("tests/test_refunds.py", f"from agent import support\n{sample}")
+    for words in ((), ("--rewind=none",)):
+        done = project.pytest(*words)
+        assert done.code == 0, done.text
+    assert (project.folder / "tests/cassettes/test_refunds/test_agent_handles_refund_request.rw").is_file()
+
+
 def test_every_python_block_of_the_document_is_run() -> None:
     text = DOCS.read_text()
     assert text.count("```python") == sum(1 for block in BLOCK.finditer(text) if block["file"])

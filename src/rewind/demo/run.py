@@ -1,8 +1,8 @@
 """The demo: record a good and a bad run through the real gateway, then replay one with the provider gone.
 
 The provider is a scripted model on 127.0.0.1 that speaks the Anthropic Messages API, streams included. It costs
-nothing. Its behaviour depends on what it is told, as a real model's does: with a system prompt that asks for
-confirmation it stops before the refund.
+nothing, but its calls are priced as those of the model that it plays. Its behaviour depends on what it is told, as a
+real model's does: with a system prompt that asks for confirmation it stops before the refund.
 """
 
 import json
@@ -16,9 +16,12 @@ from typing import Any
 
 from rewind.dataclass import dataclass
 from rewind.errors import ExitCode
+from rewind.pricing.prices import DEMO_PATH, Prices
+from rewind.reading.sessions import cost_of_session
 from rewind.runs.record import RecordOptions, RecordResult, record
 from rewind.runs.replay import ReplayOptions, replay
 from rewind.store.library import Library
+from rewind.text import dollars, number
 
 AGENT = (sys.executable, "-m", "rewind.demo.agent", "8821")
 ORDER = "order 8821"
@@ -122,7 +125,7 @@ class DemoProvider(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"http://127.0.0.1:{self.server_address[1]}{DEMO_PATH.rstrip('/')}"
 
     @property
     def asked(self) -> int:
@@ -155,7 +158,7 @@ class Demo:
     """Ids of the two sessions."""
 
 
-def run_demo(home: Path, say: Callable[[str], None]) -> Demo:
+def run_demo(home: Path, say: Callable[[str], None], prices: Prices) -> Demo:
     """Record, record again, and replay: the main job from end to end."""
     with DemoProvider() as provider:
         variables = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001"}
@@ -174,8 +177,9 @@ def run_demo(home: Path, say: Callable[[str], None]) -> Demo:
         f"{result.played}/{result.total} steps replayed · {result.network_calls} network calls · output {result.output}"
     )
     say("")
-    say(_line("good", good))
-    say(_line("bad", bad))
+    for label, run in (("good", good), ("bad", bad)):
+        spent = cost_of_session(home, run.session_id, prices)
+        say(_line(label, run, dollars(spent.usd if spent is not None else None)))
     say(f"{asked} calls went to the provider while recording, none in the replay.")
     code = ExitCode.AGENT_FAILED if not worked else ExitCode.OK if exact else ExitCode.DIFFERENT
     return Demo(code, good.session_id, bad.session_id)
@@ -185,6 +189,6 @@ def _record(home: Path, name: str, command: tuple[str, ...], variables: dict[str
     return record(RecordOptions(command=command, home=home, name=name, variables=variables))
 
 
-def _line(label: str, result: RecordResult) -> str:
-    tokens = "—" if result.tokens is None else f"{result.tokens:,}"
-    return f"{label:5} {result.session_id}  {result.llm_calls} LLM calls  {tokens} tokens  {result.seconds:.1f} s"
+def _line(label: str, result: RecordResult, cost: str) -> str:
+    calls, tokens = f"{result.llm_calls} LLM calls", f"{number(result.tokens)} tokens"
+    return f"{label:5} {result.session_id}  {calls}  {tokens}  {cost}  {result.seconds:.1f} s"

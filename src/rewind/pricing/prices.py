@@ -110,6 +110,8 @@ _MAKERS: tuple[tuple[str, str], ...] = (
 """How the names of models begin that only their maker can run → the maker."""
 _OPEN = ("gpt-oss",)
 """Names that begin like these, and whose weights everybody has."""
+DEMO_PATH = "/rewind-demo/"
+"""The scripted provider of ``rewind demo`` is known by it: its calls have the price of the model that it plays."""
 _LOCAL_NAMES = ("localhost", "::1", "host.docker.internal")
 _LONGEST_NAME = 300
 """Of a model. What is longer was written by no provider, and patterns take their time with it."""
@@ -199,6 +201,8 @@ class Prices:
         host = _plain(host)
         if (seller := self._snapshot.seller_at(host, target)) is not None:
             name = model
+        elif _is_local(host) and target.startswith(DEMO_PATH):
+            seller, name = self._snapshot.sellers.get("anthropic"), model
         elif _is_local(host) or ((api := _api(provider)) is not None and api.is_free):
             return None
         elif api is not None and api.seller:
