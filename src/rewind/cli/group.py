@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from rewind.cli.app import App, common_options
-from rewind.cli.commands import COMMANDS, COMPLETE_VARIABLE, help_text
+from rewind.cli.commands import ALIASES, COMMANDS, COMPLETE_VARIABLE, help_text
 from rewind.errors import EnvironmentProblem, RewindError, UsageError
 
 
@@ -27,6 +27,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = [ALIASES.get(args[0], args[0]), *args[1:]]
         if args[0] not in COMMANDS:
             raise UsageError(f"There is no command {args[0]!r}.", hint=_nearest_command(args[0]))
         return super().resolve_command(ctx, args)
@@ -42,7 +43,11 @@ class Commands(click.Group):
         return help_text().rstrip("\n")
 
 
-@click.group(cls=Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @common_options
 def root() -> None:
     pass

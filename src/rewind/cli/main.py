@@ -59,6 +59,8 @@ def run(arguments: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     completes = os.environ.get(COMPLETE_VARIABLE)
+    if completes is None and arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     if completes is None and arguments in ([], ["-h"], ["--help"]):
         sys.stdout.write(help_text())
         return ExitCode.OK

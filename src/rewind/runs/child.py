@@ -6,9 +6,11 @@ as it is; only a pipe has to be pumped, because what it held is needed again for
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import os
 import select
+import shlex
 import shutil
 import signal
 import stat
@@ -17,6 +19,7 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -48,9 +51,22 @@ def check_command(command: Sequence[str], environ: Mapping[str, str], cwd: str |
     named_by_path = os.path.dirname(command[0])  # noqa: PTH120  as the system sees it: "./agent" has one
     program = os.path.join(cwd or "", command[0]) if named_by_path else command[0]  # noqa: PTH118
     if shutil.which(program, path=environ.get("PATH")) is None:
-        raise CommandNotFound(
-            f"The command {command[0]!r} was not found or cannot be executed.", hint="Check its spelling and the PATH."
-        )
+        raise _not_runnable(command[0], Path(cwd or "", command[0]), by_path=bool(named_by_path))
+
+
+def _not_runnable(word: str, file: Path, *, by_path: bool) -> CommandNotFound:
+    """Why the first word of a command cannot be run; ``file`` is what it would be as a path."""
+    if not file.is_file():
+        what = "is a folder" if by_path and file.is_dir() else "was not found"
+        return CommandNotFound(f"The command {word!r} {what}.", hint="Check its spelling and the PATH.")
+    here = word if by_path else f"./{word}"
+    if not os.access(file, os.X_OK):
+        then = "" if by_path else f", then give it as {shlex.quote(here)}"
+        return CommandNotFound(f"The file {word!r} is not executable.", hint=f"chmod +x {shlex.quote(word)}{then}")
+    return CommandNotFound(
+        f"The command {word!r} was not found on the PATH; a file of that name is in this folder.",
+        hint=shlex.quote(here),
+    )
 
 
 def stdin_kind() -> str:
@@ -293,7 +309,12 @@ class Child:
 
 
 def _not_started(command: Sequence[str], error: OSError) -> CommandNotFound:
-    return CommandNotFound(f"The command {command[0]!r} could not be started: {error.strerror}.")
+    hint = None
+    if error.errno == errno.ENOEXEC:
+        hint = (
+            f"Its first line must name its interpreter, such as #!/bin/sh; or give that: sh {shlex.quote(command[0])}"
+        )
+    return CommandNotFound(f"The command {command[0]!r} could not be started: {error.strerror}.", hint=hint)
 
 
 def _own_fd(process: "subprocess.Popen[bytes]") -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -139,11 +140,28 @@ class Library:
             f"{ref!r} names {len(folders)} sessions: {shown}{more}.", hint="Give one more character of the id."
         )
 
+    def _no_step(self, ref: str) -> SessionNotFound | None:
+        """What is wrong with ``refund:abc`` where there is a session ``refund``."""
+        before, colon, step = ref.rpartition(":")
+        try:
+            session = self.find(before) if colon and before else None
+        except (SessionNotFound, AmbiguousSession):
+            return None
+        if session is None:
+            return None
+        return SessionNotFound(
+            f"{step[:80]!r} is not a step of {before}: steps are numbers, as in {before}:1, and {before}:1.1 is the "
+            "first tool call of step 1.",
+            hint=f"rewind inspect {shlex.quote(before)} shows its steps",
+        )
+
     def _describe(self, session: Session) -> str:
         name = f"{session.start.name!r}, " if session.start.name else ""
         return f"{session.id} ({name}{age(self._clock.now() - session.start.started)} ago)"
 
     def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
+        if (problem := self._no_step(ref)) is not None:
+            return problem
         shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
         if names_session_file(ref):
             return SessionNotFound(

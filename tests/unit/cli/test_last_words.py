@@ -53,6 +53,15 @@ def test_a_good_recording_is_two_lines():
     assert recorded(quiet=True) == []
 
 
+def test_a_run_without_a_call_whose_agent_failed_says_that_first():
+    _, title, first, *others, _hint = recorded(llm_calls=0, tokens=None, exit_code=2)
+    assert title == "rewind: no LLM call was seen. Likely reasons:"
+    assert first.startswith("  · the agent itself failed (exit code 2)")
+    assert not any("made no call" in reason for reason in others)
+    _, _, first, *_ = recorded(llm_calls=0, tokens=None)
+    assert first == "  · the agent made no call in this run"
+
+
 def test_what_a_run_cost_is_told_with_its_tokens():
     first, _ = recorded(cost="$0.034")
     assert first == "Session recorded: 7f3a2b9c  (12 LLM calls, 3,241 tokens, $0.034, 8.4 s)"

@@ -24,6 +24,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name → module and summary. The module's ``command`` is the click command."""
 
+ALIASES = {"show": "inspect", "ls": "list"}
+"""What people type for them."""
+
 COMPLETE_VARIABLE = "_REWIND_COMPLETE"
 """A shell that is completing asks through this variable."""
 
@@ -48,5 +51,6 @@ Examples:
 
 Name a session by its id, a prefix of the id, its name, 'last' or 'last~1'.
 A step is ID:4. A cassette (run.rw) or a trace (run.jsonl) is a session, too.
-Every command takes --home DIR (another store), --debug (tracebacks), --help.
+Every command takes --home DIR (another store), --debug (tracebacks), --help;
+'rewind help COMMAND' is the same.
 """

@@ -95,7 +95,6 @@ def command(
     control comes first; a changed prompt is narrowed down to the smallest change that turns the outcome. A command
     after -- is run instead of the recorded one; if BAD came from a file, you must give one.
 
-    \b
     Exit code: 0 they do not part · 1 they do · 3 no such session, or one without steps.
 
     \b

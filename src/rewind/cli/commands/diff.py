@@ -21,7 +21,8 @@ from rewind.views import compare as views
     "--only",
     type=click.Choice(list(DIFF_ASPECTS)),
     multiple=True,
-    help="Compare only this (repeatable); the exit code follows it, too",
+    metavar="ASPECT",
+    help=f"Compare only this (repeatable); the exit code follows it, too: {', '.join(DIFF_ASPECTS)}",
 )
 @click.option("--stat", is_flag=True, help="Show only the summary, a ribbon and a line for each row")
 @click.option("--full", is_flag=True, help="Fold nothing: show long texts and unchanged words in full")
@@ -39,7 +40,6 @@ def command(
 
     A:4 B:5 compares exactly these two steps. A:4 B, like --step 4, shows step 4 of A and the step of B that matches.
 
-    \b
     Exit code: 0 the same, except for ids and times · 1 different · 3 no such session or step.
 
     \b

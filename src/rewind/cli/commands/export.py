@@ -72,7 +72,6 @@ def command(
     changes nothing: --redact removes it, also where it is encoded (base64, URLs). With --redact or --steps the file
     is a session of its own, with its own id.
 
-    \b
     Exit code: 0 written · 1 something looks like a secret, and --strict-secrets was given.
 
     \b

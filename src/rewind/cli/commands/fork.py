@@ -32,9 +32,8 @@ def command(app: App, /, session: str, **given: Any) -> int:
     The steps before are answered by the recording and cost nothing. The new run becomes a session of its own.
     docs/editing.md lists every form of EDIT; =@OTHER:STEP takes the value from another session.
 
-    \b
     Exit code: 0 the run went through · 4 the step was never asked, or a request before it was not recorded ·
-               5 the agent failed, or was stopped.
+    5 the agent failed, or was stopped.
 
     \b
     Examples:

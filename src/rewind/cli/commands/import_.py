@@ -25,7 +25,6 @@ def command(app: App, files: tuple[str, ...], name: str | None, as_json: bool) -
     checked, and a damaged file is refused as a whole. Importing a file again changes nothing. The command of an
     imported session is shown, but never run unless you give it.
 
-    \b
     Exit code: 0 all files are imported · 3 no such file · 6 a file could not be read.
 
     \b

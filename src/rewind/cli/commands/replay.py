@@ -70,10 +70,9 @@ def command(app: App, /, session: str, step: int | None, until: int | None, **gi
     --step N stops before step N and before each that follows: Enter goes on, c runs on to the end, e opens the
     request in your editor and goes on as a fork, q ends the agent. With --json it ends there without asking.
 
-    \b
     Exit code: 0 the same output and exit code (of a run that was stopped: the same output so far) ·
-               1 another output or exit code ·
-               4 a request that the recording cannot answer, or the step to stop at was never asked.
+    1 another output or exit code ·
+    4 a request that the recording cannot answer, or the step to stop at was never asked.
 
     \b
     Examples:

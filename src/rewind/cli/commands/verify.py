@@ -21,7 +21,6 @@ def command(app: App, session: str | None, as_json: bool) -> int:
 
     Recordings are not changed. The catalog, which is derived from them, is brought up to date.
 
-    \b
     Exit code: 0 everything is intact · 6 something is damaged.
 
     \b

@@ -30,21 +30,40 @@ class Column:
     flexible: bool = False
     """Whether it gives way, down to ``least``, when the line is too long."""
     least: int = 12
+    spare: int = 0
+    """Left out where nothing else makes the line fit, the highest first; 0: never."""
 
 
-def print_table(terminal: Terminal, columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> None:
-    """Titles and rows; flexible columns are clipped so that a line fits the screen."""
+def print_table(terminal: Terminal, columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> list[str]:
+    """Titles and rows. So that a line fits the screen, flexible columns are clipped, then spare ones left out.
+
+    Gives back the titles of those.
+    """
     titles: list[list[Span]] = [[Span(column.title, "dim")] for column in columns]
     body = [[_spans(cell) for cell in row] for row in rows]
     widths = [
         max(sum(display_width(span.text) for span in row[at]) for row in [titles, *body]) for at in range(len(columns))
     ]
+    kept = _with_room(columns, widths, terminal.width)
+    left_out = [column.title for at, column in enumerate(columns) if at not in kept]
+    columns, widths = [columns[at] for at in kept], [widths[at] for at in kept]
     _fit(columns, widths, terminal.width)
     for row in [titles, *body]:
-        shown = [
-            _set(terminal, spans, column, width) for spans, column, width in zip(row, columns, widths, strict=True)
-        ]
+        cells = zip((row[at] for at in kept), columns, widths, strict=True)
+        shown = [_set(terminal, spans, column, width) for spans, column, width in cells]
         terminal.write(GAP.join(shown).rstrip() + "\n")
+    return left_out
+
+
+def _with_room(columns: Sequence[Column], widths: Sequence[int], screen: int) -> list[int]:
+    """The places of the columns that are shown."""
+    kept = list(range(len(columns)))
+    while True:
+        least = [min(widths[at], columns[at].least) if columns[at].flexible else widths[at] for at in kept]
+        spare = max(kept, key=lambda at: columns[at].spare)
+        if sum(least) + len(GAP) * (len(kept) - 1) <= screen or not columns[spare].spare:
+            return kept
+        kept.remove(spare)
 
 
 def _spans(cell: Cell) -> list[Span]:

@@ -5,6 +5,7 @@ from rewind.pricing.spending import Spending
 from rewind.runs.record import RecordResult
 from rewind.text import dollars, duration, plural
 
+_FAILED = "the agent itself failed (exit code {code}), perhaps before it asked a model: see what it printed"
 NO_CALL = (
     "the agent made no call in this run",
     "its client ignores the proxy variables: 'rewind init' shows which clients work here",
@@ -36,7 +37,8 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cos
         terminal.line("  ", Span(remark, "yellow"))
     if not result.llm_calls:
         terminal.line(Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:")
-        for reason in () if quiet else NO_CALL:
+        failed = (_FAILED.format(code=result.exit_code),) if result.exit_code else ()
+        for reason in () if quiet else (*failed, *NO_CALL[len(failed) :]):
             terminal.line(f"  · {reason}")
     if not quiet:
         terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))

@@ -12,9 +12,11 @@ from rewind.text import amount, dollars, number, plural
 SHOWN = 30
 """Groups in the table; the others are summed up below it."""
 _WIDEST_CHART = 90
+_LEAST_CHART = 21
 _NOT_TOLD = "(unknown)"
+_SPARE = {"thinking": 6, "first ms": 5, "cached": 4, "p95 ms": 3, "retries": 2, "p50 ms": 1}
 _FIGURES = tuple(
-    Column(title, right=True)
+    Column(title, right=True, spare=_SPARE.get(title, 0))
     for title in (
         *("calls", "in", "cached", "out", "thinking", "cost"),
         *("p50 ms", "p95 ms", "first ms", "errors", "retries"),
@@ -57,7 +59,9 @@ def _print_groups(terminal: Terminal, report: Report) -> None:
     ]
     if len(report.groups) != 1:
         rows.append([Span("total", "bold"), *_cells(report.total)])
-    print_table(terminal, (Column(report.by.value, flexible=True, least=16), *_FIGURES), rows)
+    left_out = print_table(terminal, (Column(report.by.value, flexible=True, least=16), *_FIGURES), rows)
+    if left_out:
+        terminal.line(Span(f"a wider screen also shows: {', '.join(left_out)}", "dim"))
     if (more := len(report.groups) - SHOWN) > 0:
         terminal.line(Span(f"{more:,} more are in the total: --json shows them all", "dim"))
 
@@ -84,8 +88,10 @@ def _print_chart(terminal: Terminal, report: Report) -> None:
         return
     first = report.first or report.days[0].day
     last = max(report.last, report.days[-1].day)
-    room = min(terminal.width, _WIDEST_CHART) - len("calls  ")
-    parts = list(spans(first, last, room))
+    room = min(terminal.width - len("  most: $99,999.99, 2026-11-16"), _WIDEST_CHART) - len("calls  ")
+    if (last - first).days >= room:
+        room = min(room, terminal.width - len("calls    most: $99,999.99, 2026-11-16 to 2026-11-16"))
+    parts = list(spans(first, last, max(room, _LEAST_CHART)))
     if len(parts) < 2:
         return
     calls = [sum(day.calls for day in _within(report.days, part)) for part in parts]

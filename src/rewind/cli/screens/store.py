@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rewind.cli.screens.layout import Column, print_table
+from rewind.cli.screens.layout import Column, print_hanging, print_table, room, wrapped
 from rewind.cli.screens.terminal import Span, Terminal
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.text import NONE, plural
@@ -14,6 +14,10 @@ if TYPE_CHECKING:  # each command brings its own engine
     from rewind.reading.verify import Verification
 
 _SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
+
+
+_CLIENT = 19
+"""Columns that the name and the version of a client take."""
 
 
 def print_verification(terminal: Terminal, verification: "Verification") -> None:
@@ -37,16 +41,18 @@ def print_clients(terminal: Terminal, setup: "Setup") -> None:
     for client in setup.clients:
         if client.found:
             sign = Span("✓ ", "green") if client.works else Span("✗ ", "red")
-            terminal.line(sign, Span(f"{client.name:<7}", "bold"), f"{client.version:<9} {client.works or 'nothing'}")
-            if client.note:
-                terminal.line(Span(f"{'':<19}{client.note}", "dim"))
+            works, *more = wrapped([Span(client.works or "nothing")], room(terminal, _CLIENT))
+            terminal.line(sign, Span(f"{client.name:<7}", "bold"), f"{client.version:<9} ", *works)
+            note = wrapped([Span(client.note, "dim")], room(terminal, _CLIENT)) if client.note else ()
+            for line in (*more, *note):
+                terminal.line(" " * _CLIENT, *line)
 
 
 def explain_setup(terminal: Terminal, setup: "Setup", project_store: Path | None) -> None:
     """Where the store is, what can never be recorded, and who may trust the lasting certificate."""
     settings, certificate = setup.settings, setup.certificate
     for sentence in setup.never_recorded:
-        terminal.line(Span(sentence, "dim"))
+        print_hanging(terminal, [(Span(sentence, "dim"),)], indent=0)
     origin = ", ".join(map(str, settings.origin("home")))
     terminal.line("The store is ", Span(str(settings.home), "bold"), f" ({origin}).")
     if project_store is not None and settings.home != project_store:
