@@ -11,9 +11,10 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
 
 DEEPEST = 200

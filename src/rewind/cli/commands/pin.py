@@ -19,7 +19,6 @@ from rewind.views import store as views
 def command(app: App, sessions: tuple[str, ...], unpins: bool, as_json: bool) -> int:
     """Keep each SESSION: neither 'rewind prune' nor a limit in the settings deletes it, only 'rewind rm' does.
 
-    \b
     Exit code: 0 done · 3 a session was not found; then nothing is pinned.
 
     \b

@@ -36,7 +36,6 @@ def command(
     A limit that is not given is taken from the settings (keep_days, max_size, keep), which also hold after each
     run by themselves. Sizes are those on the disk, as du counts them.
 
-    \b
     Exit code: 0 done, also if there was nothing to delete · 2 no limit is given or set, or one is not valid.
 
     \b
