@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rewind.cli.commands import COMMANDS
-from rewind.cli.screens.layout import display_width
+from rewind.safe import display_width
 from unit.cli.shelf import Ran, Rewind, Shelf
 from unit.cli.talks import begin, refund
 
