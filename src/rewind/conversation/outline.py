@@ -149,7 +149,7 @@ def outline_of(
 ) -> Outline:
     """The run, understood. ``on_progress`` is called with the number of steps read."""
     again = retries(recording.steps)
-    threads = _InOrder()
+    threads = CallsInTime()
     steps: list[OutlineStep] = []
     for done, step in enumerate(recording.steps, 1):
         talk = read_step(step, bodies)
@@ -172,7 +172,7 @@ def outline_of(
     return Outline(steps=tuple(steps), tools=with_recorded_runs(tool_calls(turns), runs))
 
 
-class _InOrder:
+class CallsInTime:
     """Passes calls and answers to the threads in order of time: a call made before an answer came cannot follow it."""
 
     def __init__(self) -> None:

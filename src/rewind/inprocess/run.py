@@ -130,7 +130,7 @@ class InProcessRun(Caller):
         redactor = Redactor(Secrets.from_environment(environ))
         steps: RecordedSteps | None = None
         if options.mode == "replay" and options.tape is not None:
-            steps = RecordedSteps(options.tape, options.ignore)
+            steps = RecordedSteps(options.tape, options.ignore, only_played=True)
             redactor.secrets.add(DUMMY_KEY)
         reach = reach_of(options, environ, None if steps is None else steps.recording)
         self.rules = reach.rules

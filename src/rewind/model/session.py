@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Protocol
 
 from rewind.dataclass import dataclass
 from rewind.errors import SessionNotFound
@@ -193,12 +194,36 @@ class Recording:
         return self.session.is_from_trace or any(step.request.head.scheme == TRACE_SCHEME for step in self.steps)
 
 
+class StepMeanings(Protocol):
+    """What the steps of a file mean, made anew from its bodies."""
+
+    def steps(self, upto: int | None = None) -> tuple[Step, ...]:
+        """All steps; those behind ``upto`` may be without their meaning."""
+        ...
+
+    def bare_steps(self) -> tuple[Step, ...]:
+        """All steps, without their meaning; the match keys are what the file states."""
+        ...
+
+    def with_reading(self, step: Step) -> Step:
+        """A bare step, with what its answer says in short."""
+        ...
+
+    def remarks(self) -> tuple[str, ...]:
+        """What the file states otherwise."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFile:
     """A session outside the store, read whole from one file: its recording, and its bytes by name."""
 
     recording: Recording
     blobs: Mapping[BlobId, bytes]
+    meanings: StepMeanings | None = None
+    """Where ``recording`` is what a stranger's file states: its steps as their bodies tell them."""
+    remarks: tuple[str, ...] = ()
+    """What the file states of its bodies, and they are not."""
 
     @property
     def session(self) -> Session:

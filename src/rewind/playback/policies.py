@@ -67,9 +67,7 @@ class Replay(Policy):
         self._on_miss_live = on_miss_live
 
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
-        body = blob_id(request.body)
-        key = self._tape.key_of_same_bytes(request.head, body)
-        step = None if key is None else self._tape.take(key, body)
+        step = self._tape.take_same_bytes(request.head, blob_id(request.body))
         return None if step is None else Serve(step=step)
 
     def decide(self, call: Call) -> Decision:

@@ -10,17 +10,19 @@ by what went out, so that an agent that has learned the change is answered, too.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
 from rewind.model.http import RequestHead
 from rewind.model.ids import BlobId, MatchKey
 from rewind.model.step import Step
 
-Lanes = dict[MatchKey, deque[Step]]
+_Bytes = tuple[str, str, int, str, BlobId]
+"""Where a request went, and its body."""
 
 
 class Tape:
-    """Lanes of steps, one for each match key, in order of arrival."""
+    """The steps of a recording, each of which is played once."""
 
     def __init__(
         self,
@@ -33,39 +35,50 @@ class Tape:
 
         From ``unanswered_from`` on, steps without an answer are on the tape, too: a fork only has to know them.
         """
-        self._asked: Lanes = defaultdict(deque)
-        self._sent: Lanes = defaultdict(deque)
-        """Only of steps that a fork changed on their way out."""
-        self._steps: dict[int, Step] = {}
-        self._keys: dict[int, tuple[MatchKey, MatchKey | None]] = {}
-        self._same_bytes: dict[tuple[str, str, int, str, BlobId], MatchKey] = {}
+        # A request that died unanswered (the recorder was killed) has nothing to play.
+        self._steps = {
+            step.index: step
+            for step in steps
+            if step.response is not None or (unanswered_from is not None and step.index >= unanswered_from)
+        }
+        self._key_of = key_of or _recorded_key
         self._played: set[int] = set()
-        for step in steps:
-            # A request that died unanswered (the recorder was killed) has nothing to play.
-            if step.response is not None or (unanswered_from is not None and step.index >= unanswered_from):
-                self._add(step, step.request.match_key if key_of is None else key_of(step))
+        self._changed = any(step.request.asked_key for step in self._steps.values())
+        """Whether a fork changed a step on its way out: then what the agent sends is not what is recorded."""
 
-    def _add(self, step: Step, sent: MatchKey) -> None:
-        # What the agent had asked before an edit is not recorded, only its key: other rules cannot make it anew.
-        asked = step.request.asked_key or sent
-        head = step.request.head
-        self._steps[step.index] = step
-        self._keys[step.index] = asked, sent if asked != sent else None
-        self._asked[asked].append(step)
-        if asked != sent:
-            self._sent[sent].append(step)
-        self._same_bytes[head.method, head.host, head.port, head.target, step.request.body] = sent
+    @cached_property
+    def _same_bytes(self) -> dict[_Bytes, deque[int]]:
+        found: dict[_Bytes, deque[int]] = defaultdict(deque)
+        for step in self._steps.values():
+            found[_bytes_of(step.request.head, step.request.body)].append(step.index)
+        return found
+
+    @cached_property
+    def _lanes(self) -> "_Lanes":
+        """Made when a request comes that was not recorded to the byte: keys may have to be made anew for it."""
+        lanes = _Lanes()
+        for step in self._steps.values():
+            lanes.add(step, self._key_of(step), played=step.index in self._played)
+        return lanes
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def key_of_same_bytes(self, head: RequestHead, body: BlobId) -> MatchKey | None:
-        """The key of a recorded request with this very body: what is the same to the byte means the same."""
-        return self._same_bytes.get((head.method, head.host, head.port, head.target, body))
+    def take_same_bytes(self, head: RequestHead, body: BlobId) -> Step | None:
+        """The next step that was asked in these very bytes, now played: what is the same to the byte means the same.
+
+        ``None`` where that does not tell which step it is.
+        """
+        if self._changed:
+            return None
+        recorded = self._same_bytes.get(_bytes_of(head, body))
+        while recorded and recorded[0] in self._played:
+            recorded.popleft()
+        return self.take_step(recorded[0]) if recorded else None
 
     def take(self, key: MatchKey, body: BlobId) -> Step | None:
         """The next step of that lane, now played; ``None`` when there is none left."""
-        lane = self._asked.get(key) or self._sent.get(key)
+        lane = self._lanes.asked.get(key) or self._lanes.sent.get(key)
         if not lane:
             return None
         if lane[0].request.body == body or len(lane) == 1:
@@ -77,10 +90,8 @@ class Tape:
     def take_step(self, index: int) -> Step:
         """That very step, out of its lane."""
         step = self._steps[index]
-        asked, sent = self._keys[index]
-        _remove(self._asked[asked], step)
-        if sent is not None:
-            _remove(self._sent[sent], step)
+        if "_lanes" in self.__dict__:
+            self._lanes.remove(step)
         self._played.add(index)
         return step
 
@@ -88,10 +99,9 @@ class Tape:
         """A step that was taken and then not played after all."""
         if step.index in self._played:
             self._played.discard(step.index)
-            asked, sent = self._keys[step.index]
-            _insert(self._asked[asked], step)
-            if sent is not None:
-                _insert(self._sent[sent], step)
+            self.__dict__.pop("_same_bytes", None)
+            if "_lanes" in self.__dict__:
+                self._lanes.insert(step)
 
     def played(self, index: int) -> bool:
         return index in self._played
@@ -108,12 +118,45 @@ class Tape:
         return tuple(step for index, step in self._steps.items() if index not in self._played)
 
 
-def _remove(lane: deque[Step], step: Step) -> None:
-    if lane[0] is step:
-        lane.popleft()
-    else:
-        lane.remove(step)
+def _bytes_of(head: RequestHead, body: BlobId) -> _Bytes:
+    return head.method, head.host, head.port, head.target, body
 
 
-def _insert(lane: deque[Step], step: Step) -> None:
-    lane.insert(sum(other.index < step.index for other in lane), step)
+def _recorded_key(step: Step) -> MatchKey:
+    return step.request.match_key
+
+
+class _Lanes:
+    """The steps that are still to be played, by what was asked and by what went out."""
+
+    def __init__(self) -> None:
+        self.asked: dict[MatchKey, deque[Step]] = defaultdict(deque)
+        self.sent: dict[MatchKey, deque[Step]] = defaultdict(deque)
+        """Only of steps that a fork changed on their way out."""
+        self._keys: dict[int, tuple[MatchKey, MatchKey | None]] = {}
+
+    def add(self, step: Step, sent: MatchKey, *, played: bool) -> None:
+        """The next step."""
+        # What the agent had asked before an edit is not recorded, only its key: other rules cannot make it anew.
+        asked = step.request.asked_key or sent
+        self._keys[step.index] = asked, sent if asked != sent else None
+        if not played:
+            for lane in self._of(step):
+                lane.append(step)
+
+    def remove(self, step: Step) -> None:
+        for lane in self._of(step):
+            if lane[0] is step:
+                lane.popleft()
+            else:
+                lane.remove(step)
+
+    def insert(self, step: Step) -> None:
+        for lane in self._of(step):
+            lane.insert(sum(other.index < step.index for other in lane), step)
+
+    def _of(self, step: Step) -> Iterator[deque[Step]]:
+        asked, sent = self._keys[step.index]
+        yield self.asked[asked]
+        if sent is not None:
+            yield self.sent[sent]

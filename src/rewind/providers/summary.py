@@ -30,6 +30,10 @@ from rewind.providers.shared.json_fields import asked_tool, start_of, writable
 from rewind.text import plural
 from rewind.wire.encoding import decode_as_far_as_possible
 
+READ_LIMIT = 4 * 1024 * 1024
+"""A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
+LONG_ANSWER = Reading(note="a long answer; read when it is looked at")
+
 
 def read(provider: Api, request: HttpRequest, response: HttpResponse) -> Reading:
     """What can be told of an exchange in a line. Never raises."""

@@ -117,7 +117,7 @@ class CassetteUpdate:
             new_part = self._written.new_part(path)
             replaces = cassette.action is CassetteAction.RECORD and path not in self._written
             if path.exists() and not replaces:
-                played = () if tape is None else tape.recording.steps
+                played = () if tape is None else RecordedRun.on(tape).recording.steps
                 run = extended(self._opened(self._basis), played, run, hosts=hosts)
             if path.exists() and cassette.may_have_other_users and (replaces or new_part.exists()):
                 run, kept = self._with_older_steps(run, new_part)

@@ -241,7 +241,7 @@ class TestedRun:
             may_have_other_users=self._cassette.may_have_other_users,
         )
         if tape is not None:
-            saved = cost_of_steps(RecordedRun.on(tape), result.served, prices)
+            saved = cost_of_steps(RecordedRun.played_from(tape), result.served, prices)
             usage = replace(
                 usage,
                 on_tape=tuple(step.index for step in result.tape),

@@ -29,7 +29,14 @@ class RecordedRun:
 
     @classmethod
     def on(cls, cassette: SessionFile) -> "RecordedRun":
-        return cls(recording=cassette.recording, blob=SessionFileReader(cassette).blob)
+        reader = SessionFileReader(cassette)
+        return cls(recording=reader.recording(), blob=reader.blob)
+
+    @classmethod
+    def played_from(cls, cassette: SessionFile) -> "RecordedRun":
+        """The same, where what its steps mean is hardly asked for."""
+        reader = SessionFileReader(cassette)
+        return cls(recording=reader.bare_recording() or reader.recording(), blob=reader.blob)
 
     def bodies(self, step: Step) -> tuple[bytes, bytes]:
         """Of the request and of its answer; an answer that never came is empty."""
@@ -104,7 +111,9 @@ def extended(
     not added twice. New steps follow the old ones in time, too, so nothing that is worked out from the order changes.
     """
     start = cassette.session.start
-    meanwhile = _keys(cassette.recording.steps) - _keys(played)
+    before = SessionFileReader(cassette)
+    recording = before.recording()
+    meanwhile = _keys(recording.steps) - _keys(played)
     new = []
     for step in live_steps(added.recording):
         keyed = _under_rules_of(start, step, added.blob)
@@ -122,13 +131,12 @@ def extended(
             key_variables=tuple(dict.fromkeys((*start.key_variables, *other.key_variables))),
         ),
     )
-    steps = (*cassette.recording.steps, *_numbered(new, after=cassette.recording.steps))
-    before = SessionFileReader(cassette)
+    steps = (*recording.steps, *_numbered(new, after=recording.steps))
 
     def blob(name: BlobId) -> bytes:
         return before.blob(name) if name in cassette.blobs else added.blob(name)
 
-    return RecordedRun(recording=replace(cassette.recording, session=session, steps=steps), blob=blob)
+    return RecordedRun(recording=replace(recording, session=session, steps=steps), blob=blob)
 
 
 def _keys(steps: Iterable[Step]) -> "Counter[MatchKey]":

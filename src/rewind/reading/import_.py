@@ -39,6 +39,7 @@ from rewind.store.cassette.read import read_cassette, read_cassette_file
 from rewind.store.files import folder_name, reason
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
+from rewind.store.session_files import SessionFileReader, remarks_on
 from rewind.store.trace_files import open_trace
 from rewind.version import __version__
 
@@ -160,7 +161,8 @@ def _import_cassette(home: Path, source: "_Source", name: str | None) -> Importe
         portable = read_cassette_file(source.path)
     else:
         portable = read_cassette(source.piped, file=source.shown)
-    recording = portable.recording
+    remarks = remarks_on(portable)
+    recording = SessionFileReader(portable).recording()
     session = recording.session
     library = Library(home)
     if session.id in library.ids():
@@ -171,7 +173,8 @@ def _import_cassette(home: Path, source: "_Source", name: str | None) -> Importe
     else:
         name = _kept_name(name)
     session = replace(session, start=replace(session.start, name=name))
-    new = import_session(home, replace(portable, recording=replace(recording, session=session)))
+    recording = replace(recording, session=session)
+    new = import_session(home, replace(portable, recording=recording, meanings=None))
     return Imported(
         session_id=session.id,
         steps=len(recording.steps),
@@ -179,6 +182,7 @@ def _import_cassette(home: Path, source: "_Source", name: str | None) -> Importe
         new=new,
         name=name,
         replayable=not recording.is_from_trace,
+        remarks=remarks,
     )
 
 

@@ -96,7 +96,7 @@ def inspect_step(
 ) -> StepDetail:
     """``request`` and ``response``: which bodies are read."""
     with open_session(home, ref) as reader:
-        recording = _upto(reader.recording(), index)
+        recording = _upto(reader.recording(upto=index), index)
         entry = _understood(recording, read_outline(reader, recording, on_progress), index)
         step = entry.step
         answer = step.response
@@ -135,7 +135,7 @@ def inspect_context(
 ) -> StepContext:
     """Compared with step ``since``; without one, with the call that this one goes on from."""
     with open_session(home, ref) as reader:
-        whole = reader.recording()
+        whole = reader.recording(upto=max(index, since or 0))
         recording = _upto(whole, index, since or 0)
         reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
         outline = read_outline(reader, recording, on_progress)
@@ -162,7 +162,7 @@ def inspect_context(
 def recorded_body(home: Path, ref: str, index: int, *, request: bool = False) -> bytes | None:
     """The exact bytes of the answer, or of the request; ``None`` where no answer is recorded."""
     with open_session(home, ref) as reader:
-        step = step_in(reader.recording(), index)
+        step = step_in(reader.recording(upto=0), index)
         if request:
             return reader.blob(step.request.body)
         return reader.blob(step.response.body) if step.response is not None else None

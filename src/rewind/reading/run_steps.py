@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from rewind.conversation.meaning import answer_reading
 from rewind.conversation.outline import Outline, OutlineStep, outline_of
 from rewind.conversation.tools import ToolCall
 from rewind.dataclass import dataclass
@@ -163,9 +164,13 @@ def cost_of_steps(run: RecordedRun, steps: Iterable[Step], project: ProjectPrice
 
 
 def _readings(run: RecordedRun, calls: list[Step]) -> dict[int, Reading]:
-    """As they were read when they were recorded; where that tells no tokens, by today's codecs."""
+    """As they were read when they were recorded; where that tells no tokens, by today's codecs: from the answers alone
+    if these say enough."""
     kept = {step.index: step.response.reading for step in calls if step.response is not None}
-    if all(reading.usage.is_told for reading in kept.values()):
+    for step in calls:
+        if not kept[step.index].usage.is_told:
+            kept[step.index] = answer_reading(step, run.answer(step))
+    if all(reading.usage.is_told and reading.model for reading in kept.values()):
         return kept
     named = tuple(step for step in run.recording.steps if step.index in kept)
     outline = outline_of(replace(run.recording, steps=named), run.bodies)

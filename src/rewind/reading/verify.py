@@ -7,6 +7,7 @@ from rewind.errors import RewindError
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.catalog.database import Catalog, CatalogState
 from rewind.store.library import Library
+from rewind.store.session_files import file_remarks
 from rewind.store.verify import Damage
 
 
@@ -20,6 +21,8 @@ class Verification:
     """Brought up to date, where the whole store was asked for."""
     catalog_problem: str | None = None
     """Why that failed."""
+    remarks: tuple[str, ...] | None = None
+    """Of a file: what it states otherwise than its bodies say. That is not damage, and nobody goes by it."""
 
     @property
     def all_is_well(self) -> bool:
@@ -30,12 +33,15 @@ def verify(home: Path, ref: str | None = None, *, on_progress: OnProgress = igno
     """One session, or the whole store and its catalog."""
     library = Library(home)
     chosen = [library.find(ref)] if ref else library.sessions()
+    remarks = file_remarks(chosen[0].file) if ref and chosen[0].file is not None else None
     damage: list[Damage] = []
     for done, session in enumerate(chosen):
         on_progress("sessions checked", done, len(chosen))
         damage += library.verify(session)
     state, problem = (None, None) if ref else _catalog(home)
-    return Verification(sessions=len(chosen), damage=tuple(damage), catalog=state, catalog_problem=problem)
+    return Verification(
+        sessions=len(chosen), damage=tuple(damage), catalog=state, catalog_problem=problem, remarks=remarks
+    )
 
 
 def _catalog(home: Path) -> tuple[CatalogState | None, str | None]:

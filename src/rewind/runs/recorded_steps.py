@@ -1,6 +1,7 @@
 """The steps of an opened session as a run needs them: as calls, as answers, and on a tape."""
 
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 
 from rewind.errors import DamagedStore
@@ -19,11 +20,17 @@ WARM_BYTES = 16 * 1024 * 1024
 class RecordedSteps:
     """Reads from disk what is asked for; the reader must stay open."""
 
-    def __init__(self, reader: SessionReader, ignore: tuple[str, ...] = ()) -> None:
-        """``ignore`` are the rules in force now, by which calls are the same."""
+    def __init__(self, reader: SessionReader, ignore: tuple[str, ...] = (), *, only_played: bool = False) -> None:
+        """``ignore`` are the rules in force now, by which calls are the same.
+
+        ``only_played`` where the steps are to be played and nothing else: then what they mean is not worked out before
+        it is needed.
+        """
         self._reader = reader
         self._ignore = ignore
-        self.recording = reader.recording()
+        bare = reader.bare_recording() if only_played else None
+        self._without_keys = bare is not None
+        self.recording = bare or reader.recording()
 
     def request(self, step: Step) -> HttpRequest:
         return HttpRequest(head=step.request.head, body=self._reader.blob(step.request.body))
@@ -42,13 +49,17 @@ class RecordedSteps:
             trailers=response.trailers,
         )
 
+    def with_readings(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        """These steps, with what their answers say in short."""
+        return tuple(map(self._reader.with_reading, steps))
+
     def output(self, name: Stream) -> bytes | None:
         """What passed through a standard stream of the agent; ``None`` where that was not recorded."""
         return self._reader.output(name)
 
     def tape(self, *, unanswered_from: int | None = None) -> Tape:
         """All of them, to be played once; see ``Tape``."""
-        other_rules = self.recording.session.start.ignore != self._ignore
+        other_rules = self._without_keys or self.recording.session.start.ignore != self._ignore
         key_of = (lambda step: self.call(step).key) if other_rules else None
         return Tape(self.recording.steps, key_of, unanswered_from=unanswered_from)
 

@@ -114,7 +114,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
     agent = agent_again(session, options.command, f"replay {session.ref}", environ)
     dialer = _dialer(options)
     with Library(options.home).open(session) as reader:
-        steps = RecordedSteps(reader, options.ignore)
+        steps = RecordedSteps(reader, options.ignore, only_played=options.stepping is None)
         refuse_traces(steps.recording, "replay")
         if options.stepping is not None:
             check_step(steps.recording, options.stepping.step)
@@ -230,7 +230,7 @@ class _ReplayRun:
             recorded_exit_code=session.end.exit_code if session.end is not None else None,
             remarks=tally.remarks,
             kept_as=recording.start.id if recording is not None else None,
-            served=tuple(tally.served),
+            served=self._steps.with_readings(tally.served),
             stopped=course.stopped,
             unasked=course.unasked,
         )

@@ -18,13 +18,10 @@ from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, Request
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked
 from rewind.model.step import Reading, Step, StepKind, StepRequest, StepResponse
-from rewind.providers.summary import short
+from rewind.providers.summary import LONG_ANSWER, READ_LIMIT, short
 from rewind.redaction.redactor import Redactor
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.part import PartFile
-
-READ_LIMIT = 4 * 1024 * 1024
-"""A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
 
 
 @dataclass(slots=True)
@@ -164,9 +161,13 @@ class StepSummary:
         if answer is None or response.head is None or self._call is None:
             return Reading()
         if answer.copy is None:
-            return Reading(note="a long answer; read when it is looked at")
+            return LONG_ANSWER
         whole = HttpResponse(head=response.head, body=b"".join(answer.copy), chunks=())
         return self._understood(lambda: self._short(whole), Reading())
+
+    def read_again(self, response: HttpResponse) -> Reading:
+        """What an answer from a tape says, in short."""
+        return self._understood(lambda: self._short(response), Reading())
 
     def heard(self, response: HttpResponse) -> None:
         """An answer whose reading is known: only the conversation has to be told."""
@@ -252,9 +253,14 @@ class StepWriter:
     def copy(self, step: Step, response: HttpResponse | None) -> None:
         """The answer of a recorded step, which was played again."""
         assert step.response is not None, "there is something to copy"
-        body = response.body if response is not None else b""
-        self.writer_thread.writer.response(self.index, replace(step.response, tape=step.index), body)
-        if response is not None:
+        copied = replace(step.response, tape=step.index)
+        if response is None:
+            self.writer_thread.writer.response(self.index, copied, b"")
+        elif copied.reading == Reading():  # from a file: what an answer says is made of its bytes
+            copied = replace(copied, reading=self._summary.read_again(response))
+            self.writer_thread.writer.response(self.index, copied, response.body)
+        else:
+            self.writer_thread.writer.response(self.index, copied, response.body)
             self._summary.heard(response)
 
 

@@ -5,7 +5,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from rewind.conversation.meaning import without_meaning
 from rewind.errors import EnvironmentProblem
+from rewind.model.ids import MatchKey
 from rewind.model.session import Recording, SessionFile
 from rewind.model.step import Step
 from rewind.store.files import make_private_folder, prepare_home, reason
@@ -65,8 +67,11 @@ def _content(recording: Recording) -> tuple[object, ...]:
 
 
 def _lines(step: Step) -> tuple[Fields, Fields | None]:
+    """What happened, without what it means: that is worked out from the bodies, by each Rewind as well as it can."""
+    step = without_meaning(step)
+    request = replace(step.request, match_key=MatchKey(""))
     answer = None if step.response is None else response_fields(step.index, 0.0, step.response, None)
-    return request_fields(step.request), answer
+    return request_fields(request), answer
 
 
 class _RecordedTime:

@@ -67,7 +67,7 @@ class Library:
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
         """Its totals: from its last line if it ended and no prices are given, else counted, with the cost."""
         if session.file is not None:
-            return totals_of(open_session_file(session.file).recording, pricing)
+            return totals_of(self.open(session).recording(), pricing)
         folder = self._folder(session)
         if pricing is None:
             found = peek(folder)

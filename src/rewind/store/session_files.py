@@ -1,6 +1,7 @@
 """Files that hold a session: which they are, and how each kind is read."""
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from rewind.errors import BadCassette
 from rewind.formats.recognise import FileKind, kind_by_ending
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, SessionFile
-from rewind.model.step import NO_BYTES
+from rewind.model.step import NO_BYTES, Step
 from rewind.store.files import reason
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import Stream
@@ -45,14 +46,35 @@ def _opened(path: str, _state: tuple[int, ...]) -> SessionFile:
     return read_cassette_file(Path(path))
 
 
+def file_remarks(path: str) -> tuple[str, ...]:
+    """What a file states otherwise than its bodies say. Raises BadCassette."""
+    return remarks_on(open_session_file(path))
+
+
+def remarks_on(portable: SessionFile) -> tuple[str, ...]:
+    """The same for a file that is read already."""
+    return (*portable.remarks, *(() if portable.meanings is None else portable.meanings.remarks()))
+
+
 class SessionFileReader(SessionReader):
-    """A session from a file, which is in memory as a whole."""
+    """A session from a file, which is in memory as a whole. What its steps mean is made from its bodies."""
 
     def __init__(self, portable: SessionFile) -> None:
         self._portable = portable
 
-    def recording(self) -> Recording:
-        return self._portable.recording
+    def recording(self, *, upto: int | None = None) -> Recording:
+        stated, meanings = self._portable.recording, self._portable.meanings
+        return stated if meanings is None else replace(stated, steps=meanings.steps(upto))
+
+    def bare_recording(self) -> Recording | None:
+        stated, meanings = self._portable.recording, self._portable.meanings
+        if meanings is None or any(step.request.asked_key for step in stated.steps):
+            return None
+        return replace(stated, steps=meanings.bare_steps())
+
+    def with_reading(self, step: Step) -> Step:
+        meanings = self._portable.meanings
+        return step if meanings is None else meanings.with_reading(step)
 
     def blob(self, blob: BlobId) -> bytes:
         if blob == NO_BYTES:

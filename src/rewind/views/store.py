@@ -68,6 +68,7 @@ def verification(found: "Verification") -> dict[str, Any]:
         "schema": "rewind/verify@1",
         "sessions": found.sessions,
         "damage": [members(damage, "session", "what", "where") for damage in found.damage],
+        **({} if found.remarks is None else {"remarks": list(found.remarks)}),
         "catalog": None,
     }
     if found.catalog is not None:

@@ -29,6 +29,8 @@ def print_verification(terminal: Terminal, verification: "Verification") -> None
         terminal.line(f"{hurt} of {plural(verification.sessions, 'session')} damaged; the others are intact")
     else:
         terminal.line(Span("✓ ", "green"), f"{plural(verification.sessions, 'session')} intact")
+    for remark in verification.remarks or ():
+        terminal.line(Span("· ", "yellow"), remark)
     if (catalog := verification.catalog) is not None:
         state = "rebuilt" if catalog.rebuilt else "up to date"
         terminal.line(f"catalog {state}: {plural(catalog.sessions, 'session')}, {plural(catalog.steps, 'step')}")

@@ -32,6 +32,8 @@ _MOST_PADDING = 10_000
 MOST_OF_A_BODY = 64 * 1024 * 1024
 MOST_OF_BODIES = 4 * 1024 * 1024 * 1024
 _BASE64_LINE = 76
+_SPARE = 1024 * 1024
+"""By how much bodies may be larger than their small print says: somebody edited them."""
 _KEPT = 32 * 1024 * 1024
 """Bodies beyond this are not held as bytes, and made anew when they are asked for."""
 
@@ -322,6 +324,8 @@ class BodyReader:
         self._memory = cassette.memory
         self._names: dict[str, tuple[BlobId, int]] = {}
         self._text_left = 0
+        self.remarks: list[str] = []
+        """What the file states of a body that it is not."""
 
     def begin(self, length: int) -> None:
         """The next bodies are in a record of that length."""
@@ -339,14 +343,16 @@ class BodyReader:
             known = self._names.get(text(fields, "same_as"))
             return known or bad("A body refers to a body that is not in the file.")
         size = count(small, "size", least=1, most=MOST_OF_A_BODY)
-        self.left -= size
-        if self.left < 0:
+        form, data = self._read(name, fields, small, min(size + _SPARE, MOST_OF_A_BODY))
+        self.left -= len(data)
+        if self.left < -_SPARE:
             bad("Its bodies are larger than it says.")
-        form, data = self._read(name, fields, small, size)
         sha256 = hashlib.sha256(data).hexdigest()
-        if len(data) != size or sha256 != digest(small, "sha256"):
-            bad(f"The body of {name} is not what was recorded.")
-        blob = BlobId("sha256:" + sha256)
+        if len(data) != size:
+            self.remarks.append(f"the body of {name} has {len(data):,} bytes, not {size:,} as the file says")
+        elif sha256 != digest(small, "sha256"):
+            self.remarks.append(f"the body of {name} does not have the SHA-256 that the file says")
+        blob, size = BlobId("sha256:" + sha256), len(data)
         as_bytes = self.bodies.add(blob, data, form, self._text_left)
         self._text_left -= len(data) if as_bytes else 0
         if not as_bytes or self._is_referred(name):

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any, NoReturn
 
-from rewind.errors import BadCassette
+from rewind.errors import BadCassette, UsageError
+from rewind.match.canonical import compiled_rules
 
 Fields = dict[str, Any]
 
@@ -13,6 +14,7 @@ _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _LARGEST = 2**53
 _LONGEST_SPAN = 1e12
+_MOST_PATHS, _LONGEST_PATHS = 1000, 20_000
 
 
 def bad(why: str) -> NoReturn:
@@ -41,6 +43,18 @@ def texts(fields: Fields, name: str) -> tuple[str, ...]:
     if type(value) is not list or not _are_texts(value):
         bad(f"{name!r} is not a list of strings.")
     return tuple(value)
+
+
+def paths(fields: Fields, name: str) -> tuple[str, ...]:
+    """Places in requests, which match keys leave out."""
+    found = texts(fields, name)
+    if len(found) > _MOST_PATHS or sum(map(len, found)) > _LONGEST_PATHS:
+        bad(f"{name!r} holds too many paths.")
+    try:
+        compiled_rules((), found)
+    except UsageError as error:
+        bad(f"{name!r} does not hold paths: {error.message}")
+    return found
 
 
 def named_texts(fields: Fields, name: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from rewind.conversation.meaning import Meanings
 from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, UsageError
 from rewind.model.ids import BlobId
@@ -121,7 +122,7 @@ class _Reader:
         read_steps = [self._read_step(index, record) for index, record in self._records.steps.items()]
         last, streams = self._read_end()
         if self._bodies.left:
-            bad("Its bodies are smaller than it says.")
+            self._bodies.remarks.append("its bodies are not as large, in all, as its first line says")
         small = self._whole_small_print(OF_THE_SESSION)
         start = records.session_in(about, small)
         end = None if last is None else records.end_in(last, small, streams)
@@ -133,7 +134,13 @@ class _Reader:
         session = Session(start=start, end=end, status=status_of(end, running=False), folder=folder, file=file)
         surroundings = None if around is None else records.surroundings_in(around)
         recording = Recording(session=session, steps=steps, surroundings=surroundings)
-        return SessionFile(recording=recording, blobs=self._bodies.bodies)
+        blobs = self._bodies.bodies
+        return SessionFile(
+            recording=recording,
+            blobs=blobs,
+            meanings=Meanings(steps, blobs, start.ignore),
+            remarks=tuple(self._bodies.remarks),
+        )
 
     def _single(self, kind: str) -> Fields | None:
         record = self._records.single.get(kind)

@@ -36,7 +36,7 @@ _SESSION: _Checks = {
     "base_urls": check.named_texts,
     "hosts": check.texts,
     "all_hosts": check.flag,
-    "ignore": check.texts,
+    "ignore": check.paths,
 }
 _SURROUNDINGS: _Checks = {
     "commit": check.some_text,

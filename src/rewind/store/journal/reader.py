@@ -132,8 +132,16 @@ class SessionReader(ABC):
     """One session, opened: from the store, or from a file that holds one."""
 
     @abstractmethod
-    def recording(self) -> Recording:
-        """All steps that can be read, and the names of what cannot."""
+    def recording(self, *, upto: int | None = None) -> Recording:
+        """All steps that can be read, and the names of what cannot. What steps behind ``upto`` mean is not wanted."""
+
+    def bare_recording(self) -> Recording | None:
+        """The steps without their match keys and meaning, where these would have to be worked out first."""
+        return None
+
+    def with_reading(self, step: Step) -> Step:
+        """A step of the bare recording, with what its answer says in short."""
+        return step
 
     @abstractmethod
     def blob(self, blob: BlobId) -> bytes:
@@ -172,7 +180,7 @@ class FolderReader(SessionReader):
     def make_ready(self) -> None:
         self.pack().index()
 
-    def recording(self) -> Recording:
+    def recording(self, *, upto: int | None = None) -> Recording:
         journal, session = load_journal(self._folder)
         damage = list(journal.damage)
         if journal.start is None:
