@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from rewind.gateway.authority import Authority
+from rewind.gateway.certificates import make_ca
 from rewind.gateway.environment import prepare
 from rewind.providers.hosts import LLM_HOSTS, HostRules, hosts_from_environment
 
@@ -137,7 +138,8 @@ def _drain(sock: socket.socket, headers: dict[str, str]) -> None:
 
 @pytest.fixture
 def gateway() -> Iterator[StandIn]:
-    stand_in = StandIn(Authority.create(HostRules((*LLM_HOSTS, "llm.example.org", "127.0.0.1", "localhost"))))
+    rules = HostRules((*LLM_HOSTS, "llm.example.org", "127.0.0.1", "localhost"))
+    stand_in = StandIn(Authority(make_ca(rules), rules))
     yield stand_in
     stand_in.close()
 
@@ -148,7 +150,7 @@ USERS_OWN = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": 
 def run(gateway: StandIn, folder: Path, command: list[str], **variables: str) -> "subprocess.CompletedProcess[str]":
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), **USERS_OWN, **variables}
     rules = HostRules((*LLM_HOSTS, *hosts_from_environment(env)))
-    child = prepare(folder, env, port=gateway.port, authority_pem=gateway.authority.certificate_pem, rules=rules)
+    child = prepare(folder, env, port=gateway.port, authority_pem=gateway.authority.ca.certificate_pem, rules=rules)
     return subprocess.run(
         command, env=env | child.variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
@@ -477,7 +479,7 @@ tunnel.end();
 def test_under_the_runs_ca_other_hosts_are_refused(gateway: StandIn, tmp_path: Path, client: str) -> None:
     if shutil.which(REFUSALS[client][0]) is None:
         pytest.skip(f"{client} is not installed")
-    careless = Authority(gateway.authority._key, gateway.authority._certificate, HostRules((), all_hosts=True))
+    careless = Authority(gateway.authority.ca, HostRules((), all_hosts=True))
     gateway.authority = careless
     done = run(gateway, tmp_path, REFUSALS[client])
     assert done.returncode != 0
@@ -489,9 +491,9 @@ def test_under_the_runs_ca_other_hosts_are_refused(gateway: StandIn, tmp_path: P
 def test_without_constraints_any_host_is_accepted(tmp_path: Path, door: str) -> None:
     """The other side of the test above, for ``--all-hosts``: it is the constraint that refuses, nothing else."""
     rules = HostRules((), all_hosts=True)
-    stand_in = StandIn(Authority.create(rules))
+    stand_in = StandIn(Authority(make_ca(rules), rules))
     env = {"PATH": os.environ["PATH"]}
-    child = prepare(tmp_path, env, port=stand_in.port, authority_pem=stand_in.authority.certificate_pem, rules=rules)
+    child = prepare(tmp_path, env, port=stand_in.port, authority_pem=stand_in.authority.ca.certificate_pem, rules=rules)
     code = (URLLIB3 if door == "sni" else URLLIB).replace("api.openai.com", STRANGER)
     done = subprocess.run(
         [sys.executable, "-c", code], env=env | child.variables, capture_output=True, text=True, check=False

@@ -56,13 +56,17 @@ class ChildEnvironment:
 
 
 def prepare(
-    folder: Path, env: Mapping[str, str], *, port: int, authority_pem: bytes, rules: HostRules
+    folder: Path, env: Mapping[str, str], *, port: int, authority_pem: bytes, rules: HostRules, offline: bool = False
 ) -> ChildEnvironment:
-    """The variables for a child of ``env``; certificates are written to ``folder``, nothing else is touched."""
+    """The variables for a child of ``env``; certificates are written to ``folder``, nothing else is touched.
+
+    A child that stays ``offline`` meets no public server: the system's roots, which a client takes long to load, are
+    left out; what the user's own variables name is not.
+    """
     files = _Files(folder)
     variables = dict.fromkeys(PROXY_VARIABLES, f"http://127.0.0.1:{port}")
     variables |= _no_proxy(env, rules)
-    system, ours = system_roots(), (authority_pem.strip(),)
+    system, ours = () if offline else system_roots(), (authority_pem.strip(),)
     variables |= _certificates(files, env, system, ours)
     variables |= _hooks(env)
     variables |= _for_hooks(env, port, variables["REWIND_GATEWAY_CA"], rules)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rewind.gateway.authority import Authority
+from rewind.gateway.certificates import make_ca
 from rewind.gateway.client import Peer, RunContext
 from rewind.gateway.dial import Dialer
 from rewind.gateway.environment import prepare
@@ -76,10 +77,11 @@ class SharedGateway:
         redirect.install()
         self._pid = os.getpid()
         self._context = our_context()
-        self._authority = Authority.create(HostRules((), all_hosts=True))
+        rules = HostRules((), all_hosts=True)
+        self._authority = Authority(make_ca(rules), rules)
         listener = listen(0)
         self.port: int = listener.getsockname()[1]
-        redirect.add_gateway(self.port, self.certificate_pem, self._authority.name)
+        redirect.add_gateway(self.port, self.certificate_pem, self._authority.ca.name)
         dialer = Dialer(UpstreamOptions(), os.environ)
         self._nobody = RunContext(UnownedRequests(offline=False), Pool(dialer), self.port)
         self._refusing = RunContext(UnownedRequests(offline=True), None, self.port)
@@ -91,7 +93,7 @@ class SharedGateway:
 
     @property
     def certificate_pem(self) -> bytes:
-        return self._authority.certificate_pem
+        return self._authority.ca.certificate_pem
 
     @property
     def is_here(self) -> bool:

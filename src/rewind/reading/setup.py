@@ -44,7 +44,7 @@ def set_up(settings: Settings, *, with_ca: bool = False) -> Setup:
 
 def _make_authority(settings: Settings) -> Path:
     # Lazily: certificates need a library that takes long to load, and only --ca makes one.
-    from rewind.gateway.authority import create_persistent, persistent_certificate
+    from rewind.gateway.certificates import create_persistent, persistent_certificate
 
     create_persistent(settings.home, HostRules((*LLM_HOSTS, *outside_hosts(), *settings.hosts), settings.all_hosts))
     return persistent_certificate(settings.home)

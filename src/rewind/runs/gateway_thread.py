@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rewind.gateway.authority import Authority
 from rewind.gateway.client import Callers
 from rewind.gateway.dial import Dialer
 from rewind.gateway.exchange import RequestHandler
@@ -97,7 +98,7 @@ def serving(
     ``provenance`` is told what the run stands on: git, lock files. Gives the addresses that the agent connected to
     around the gateway, which are known at the end, and remarked on.
     """
-    gateway = BackgroundGateway(run.listener, junction, run.authority, dialer)
+    gateway = BackgroundGateway(run.listener, junction, Authority(run.ca, run.rules), dialer)
     gateway.start()
     watch = BypassWatch(run.child.pid)
     looking = None

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from rewind.dataclass import dataclass
 from rewind.errors import CommandNotFound, EnvironmentProblem
-from rewind.gateway.authority import Authority
 from rewind.gateway.environment import prepare
-from rewind.model.clock import Clock
+from rewind.gateway.run_ca import RunCa, kept_ca
+from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
 from rewind.model.session import Session, SessionStart, Surroundings
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment
@@ -179,7 +179,8 @@ class AgentRun:
     child: Child
     recording: SessionRecording | None
     listener: socket.socket
-    authority: Authority
+    ca: RunCa
+    rules: HostRules
     offline: bool
 
 
@@ -201,8 +202,9 @@ def behind_gateway(
     started, nothing of it stays. ``tee`` is told of the agent's standard streams, too. Raises EnvironmentProblem,
     CommandNotFound.
     """
-    authority = Authority.create(host_rules(start))
-    with _variables(agent.environ, start, home, listener, authority, offline, live_hosts) as variables:
+    rules = host_rules(start)
+    ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
+    with _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
         recording = begin()
         tees = [*([] if tee is None else [tee]), *([] if recording is None else [recording.outputs.tee])]
 
@@ -216,7 +218,13 @@ def behind_gateway(
             if recording is not None:
                 recording.abandon()
             raise
-        yield AgentRun(agent, child, recording, listener, authority, offline)
+        yield AgentRun(agent, child, recording, listener, ca, rules, offline)
+
+
+def _new_ca(home: Path, rules: HostRules) -> RunCa:
+    from rewind.gateway.certificates import new_ca  # lazily: it takes long to load, and mostly a CA was kept
+
+    return new_ca(home, rules)
 
 
 def host_rules(start: SessionStart) -> HostRules:
@@ -230,7 +238,7 @@ def _variables(
     start: SessionStart,
     home: Path,
     listener: socket.socket,
-    authority: Authority,
+    ca: RunCa,
     offline: bool,
     live_hosts: tuple[str, ...],
 ) -> Iterator[dict[str, str]]:
@@ -238,13 +246,14 @@ def _variables(
 
     ``offline`` tells the hooks to bring here whatever would leave this machine, so that it is refused by name.
     """
-    port, session, pem = listener.getsockname()[1], start.id, authority.certificate_pem
+    port, session, pem = listener.getsockname()[1], start.id, ca.certificate_pem
     folder = home / "run" / f"{os.getpid()}-{session}"
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(folder.parent)
         folder.mkdir(mode=0o700)
-        prepared = prepare(folder, env, port=port, authority_pem=pem, rules=host_rules(start))
+        stays = offline and not live_hosts
+        prepared = prepare(folder, env, port=port, authority_pem=pem, rules=host_rules(start), offline=stays)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise EnvironmentProblem(f"{folder} cannot be written: {error.strerror}.") from error

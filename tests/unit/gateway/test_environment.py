@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rewind.gateway.authority import Authority
+from rewind.gateway.certificates import make_ca
 from rewind.gateway.clients import CLIENTS, check_clients
 from rewind.gateway.environment import (
     ADDING_CA_VARIABLES,
@@ -29,8 +29,8 @@ from rewind.gateway.trust_store import JAVA_PASSWORD, bundle, certificates_in, j
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 
 RULES = HostRules(("api.openai.com", "bedrock-runtime.*.amazonaws.com", "10.0.0.5", "localhost"))
-OURS = Authority.create(RULES).certificate_pem
-THEIRS = Authority.create(HostRules(("corp.example",))).certificate_pem
+OURS = make_ca(RULES).certificate_pem
+THEIRS = make_ca(HostRules(("corp.example",))).certificate_pem
 NOWHERE = {"PATH": "/nonexistent"}
 
 
@@ -240,3 +240,15 @@ def test_a_client_that_does_not_start_is_told_apart(tmp_path: Path) -> None:
     assert curl.found
     assert curl.version == ""
     assert "could not be asked" in curl.note
+
+
+def test_a_child_that_stays_offline_loads_no_public_roots_but_what_the_user_named(tmp_path: Path) -> None:
+    own = tmp_path / "corporate.pem"
+    own.write_bytes(THEIRS)
+    env = NOWHERE | {"REQUESTS_CA_BUNDLE": str(own)}
+    child = prepare(tmp_path, env, port=4711, authority_pem=OURS, rules=RULES, offline=True)
+    trusted = {name: certificates_in(Path(child.variables[name])) for name in REPLACING_CA_VARIABLES}
+    with_theirs = {"REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE"}
+    assert trusted == {
+        name: ((THEIRS.strip(),) if name in with_theirs else ()) + (OURS.strip(),) for name in REPLACING_CA_VARIABLES
+    }
