@@ -231,10 +231,10 @@ def _with_forks(planned: Deletion) -> Deletion:
 def _forks_that_stay(home: Path, gone: Iterable[SessionSize]) -> dict[str, tuple[str, ...]]:
     """Read from the first bytes of the sessions that began later: a fork names its parent there."""
     going = {one.session.folder for one in gone}
-    parents = {folder[-8:] for folder in going}
+    parents, oldest = {folder[-8:] for folder in going}, min(going)
     forks: dict[str, list[str]] = {}
     for folder in session_folders(home):
-        if folder <= min(going) or folder in going:
+        if folder <= oldest or folder in going:
             continue
         try:
             with (home / "sessions" / folder / "journal.jsonl").open("rb") as journal:

@@ -1,9 +1,10 @@
 """Every recorded byte hashed again, and what is damaged."""
 
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from rewind.dataclass import dataclass
-from rewind.errors import RewindError
+from rewind.errors import RewindError, SessionNotFound
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.catalog.database import Catalog, CatalogState
 from rewind.store.library import Library
@@ -37,7 +38,8 @@ def verify(home: Path, ref: str | None = None, *, on_progress: OnProgress = igno
     damage: list[Damage] = []
     for done, session in enumerate(chosen):
         on_progress("sessions checked", done, len(chosen))
-        damage += library.verify(session)
+        with nullcontext() if ref else suppress(SessionNotFound):  # deleted since we looked: then nothing is damaged
+            damage += library.verify(session)
     state, problem = (None, None) if ref else _catalog(home)
     return Verification(
         sessions=len(chosen), damage=tuple(damage), catalog=state, catalog_problem=problem, remarks=remarks

@@ -29,6 +29,7 @@ from rewind.runs.child import AgentCommand, Child, Tee, check_command
 from rewind.runs.rerun import command_to_run, recorded_folder
 from rewind.runs.tally import Tally
 from rewind.runs.writer_thread import WriterThread
+from rewind.store.files import sweep
 from rewind.store.journal.writer import SessionWriter, Stream
 from rewind.version import __version__
 
@@ -250,7 +251,7 @@ def _variables(
     folder = home / "run" / f"{os.getpid()}-{session}"
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sweep(folder.parent)
+        sweep(folder.parent)  # certificates, no secrets
         folder.mkdir(mode=0o700)
         stays = offline and not live_hosts
         prepared = prepare(folder, env, port=port, authority_pem=pem, rules=host_rules(start), offline=stays)
@@ -269,21 +270,3 @@ def _variables(
         }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep(runs: Path) -> None:
-    """Remove what killed runs left behind; it holds no secrets, only certificates."""
-    for left in runs.iterdir():
-        pid = left.name.partition("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

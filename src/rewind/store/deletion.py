@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
 from rewind.store.derived import DERIVED, DerivedFile
-from rewind.store.files import FOLDER, PIN, make_private_folder, open_private, reason, session_folders
+from rewind.store.files import FOLDER, IMPORTING, PIN, make_private_folder, open_private, reason, session_folders, sweep
 
 ASIDE = ".deleted"
 """Holds what is being deleted. Empty, it says that a derived file still has to be written anew."""
@@ -76,6 +76,7 @@ def _finish(home: Path, at_most: int | None) -> None:
             shutil.rmtree(left)
         else:
             left.unlink()
+    sweep(home, IMPORTING)
     there = session_folders(home)
     purged = [DerivedFile(home, name).purge(there, at_most=at_most) for name in DERIVED]
     if all(purged):

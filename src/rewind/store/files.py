@@ -8,6 +8,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ Progress = Callable[[int, int], None]
 """Called with how many sessions are read, of how many."""
 FOLDER = re.compile(r"(\d{8}T\d{6}\.\d{3}Z)-([0-9a-f]{8})", re.ASCII)
 """The folder of a session: when it began, and its id. Nothing else in the store is looked at."""
+IMPORTING = ".import-"
+"""How the folder begins in which a session from a file is put together, before it has its place."""
 PIN = "pinned"
 """An empty file in the folder of a session that is to stay."""
 _ID = re.compile(r"[0-9a-f]{8}", re.ASCII)
@@ -214,6 +217,24 @@ def folder_time(ts: float) -> str:
     """The first part of a folder's name: the time. Raises ValueError, OverflowError or OSError."""
     moment = datetime.fromtimestamp(ts, UTC)
     return f"{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def sweep(folder: Path, prefix: str = "") -> None:
+    """Remove what killed processes left there, in folders named after the prefix and the number of the process."""
+    for left in folder.glob(f"{prefix}*"):
+        pid = left.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def start_from_name(name: str) -> SessionStart:

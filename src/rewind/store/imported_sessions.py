@@ -1,5 +1,6 @@
 """Sessions from files become sessions of the store: whole, or not at all."""
 
+import os
 import secrets
 import shutil
 from dataclasses import replace
@@ -10,7 +11,7 @@ from rewind.errors import EnvironmentProblem
 from rewind.model.ids import MatchKey
 from rewind.model.session import Recording, SessionFile
 from rewind.model.step import Step
-from rewind.store.files import make_private_folder, prepare_home, reason
+from rewind.store.files import IMPORTING, make_private_folder, prepare_home, reason
 from rewind.store.journal.lines import Fields
 from rewind.store.journal.records import end_fields, request_fields, response_fields, session_fields
 from rewind.store.journal.writer import STREAMS, SessionWriter
@@ -32,7 +33,7 @@ def import_session(home: Path, portable: SessionFile) -> bool:
             hint=f"rewind inspect {session.id}; every command also opens the file itself, without an import",
         )
     sessions = prepare_home(home)
-    aside = home / f".import-{secrets.token_hex(8)}"
+    aside = home / f"{IMPORTING}{os.getpid()}-{secrets.token_hex(8)}"
     try:
         make_private_folder(aside)
         folder = _written(aside, portable)

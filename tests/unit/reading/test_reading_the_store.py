@@ -1,5 +1,6 @@
 """What commands and pages are given: one value for each question about a store."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,17 @@ def test_a_whole_store_is_verified_with_its_catalog(shelf: Shelf, home: Path):
     found = verify(home)
     assert found.all_is_well and found.catalog is not None and found.catalog.steps == 1
     assert verify(home, "last").catalog is None
+
+
+def test_a_session_that_is_deleted_during_verify_is_no_damage(shelf: Shelf, home: Path):
+    shelf.add("7f3a2b9c", b"{}")
+    going = shelf.add("aaaaaaaa", b"{}", started=1_600_000_000.0)
+
+    def delete(_what: str, done: int, _of: int) -> None:
+        if done == 1:
+            shutil.rmtree(going)
+
+    assert verify(home, on_progress=delete).all_is_well
 
 
 def test_a_project_store_is_kept_out_of_git(tmp_path: Path):

@@ -102,8 +102,13 @@ def test_what_killed_processes_left_of_the_derived_files_goes_too(tmp_path: Path
     (tmp_path / ".catalog-0011" / "lines-1").write_text(CANARY)
     (tmp_path / "search.duckdb.tmp").mkdir()
     (tmp_path / "search.duckdb.tmp" / "spilled").write_text(CANARY)
+    alive, dead = tmp_path / f".import-{os.getpid()}-00", tmp_path / ".import-4194305-00"
+    for importing in (alive, dead):
+        importing.mkdir()
+    (dead / "journal.jsonl").write_text(CANARY)
     delete_sessions(tmp_path, [folder])
     assert canaries(tmp_path) == []
+    assert alive.exists(), "its process is still at it"
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a database", CANARY.encode() * 10_000])

@@ -1,6 +1,7 @@
 """The search index: what was said, where it was said first, and how it follows the sessions."""
 
 import json
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import duckdb
 import pytest
 
 from rewind.model.http import RequestHead, ResponseHead
+from rewind.model.ids import BlobId
 from rewind.model.step import Ending, StepResponse
+from rewind.store.journal.reader import FolderReader
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.search import fill as search_filling
 from rewind.store.search import index as search_index
@@ -351,3 +354,23 @@ def test_texts_are_kept_packed(tmp_path: Path):
     with duckdb.connect(str(tmp_path / "search.duckdb"), read_only=True) as db:
         ways = db.execute("SELECT DISTINCT compression FROM pragma_storage_info('texts') WHERE column_name = 'text'")
         assert ("ZSTD",) in ways.fetchall()
+
+
+def test_a_session_that_is_deleted_while_it_is_read_leaves_no_texts_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(tmp_path, (turns("the first"), saying("one")), id="aaaaaaaa", started=start().started - 9)
+    going = session(tmp_path, (turns("the heron"), saying("two")), (turns("again"), saying("three"))).folder
+    real = FolderReader.blob
+
+    def deleted_meanwhile(reader: FolderReader, name: BlobId) -> bytes:
+        data = real(reader, name)
+        if reader._folder == going and going.exists():
+            reader.close()
+            shutil.rmtree(going)
+        return data
+
+    monkeypatch.setattr(FolderReader, "blob", deleted_meanwhile)
+    assert SearchIndex(tmp_path).catch_up() == IndexState(sessions=1, texts=3)
+    assert found(tmp_path, "heron") == []
+    assert len(found(tmp_path, "first")) == 1

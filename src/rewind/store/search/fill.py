@@ -161,13 +161,15 @@ def fill(db: Any, home: Path, on_progress: Progress) -> int:
                 on_progress(total - len(waiting), total)
                 folder, read_to, known = waiting.popleft()
                 texts = _resumed(db, sessions / folder, read_to, known)
+                begun = file.tell()
                 try:
                     for row in texts.rows():
                         size += file.write(json.dumps(row) + "\n")
-                except SessionNotFound:  # gone meanwhile: the next catch-up forgets it
-                    continue
-                except DamagedStore:
-                    lost += 1
+                except (SessionNotFound, DamagedStore) as problem:
+                    file.seek(begun)  # texts without their session would never be forgotten
+                    file.truncate()
+                    # One that is gone meanwhile is not lost: the next catch-up forgets it.
+                    lost += isinstance(problem, DamagedStore)
                     continue
                 if known is not None:
                     again.append((folder, known.done_to))
