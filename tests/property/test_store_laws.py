@@ -36,7 +36,7 @@ from rewind.store.pack.frames import (
 )
 from rewind.wire.chunks import LARGEST, common_run, cut_body
 from support.effort import examples
-from unit.store.making import PerToken, record, request, start
+from unit.store.making import ANSWER_HEAD, PerToken, record, request, start
 
 TEXT = st.text(st.characters(), max_size=400)
 LONG = st.builds(lambda text, times: text * times, TEXT, st.integers(1, 8))
@@ -111,7 +111,10 @@ def test_a_common_run_is_as_long_as_it_can_be(one: list[bytes], other: list[byte
     assert common_run(one, start, other, begin) == run
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**63), st.binary(min_size=1, max_size=50)), max_size=8), st.data())
+TIMED = st.tuples(st.integers(0, 2**63), st.binary(min_size=1, max_size=50))
+
+
+@given(st.lists(TIMED, max_size=8, unique_by=lambda piece: piece[0]).map(sorted), st.data())
 def test_a_part_cut_anywhere_gives_a_beginning(pieces: list[tuple[int, bytes]], data: st.DataObject) -> None:
     head = ResponseHead(status=200, reason="OK", headers=(("A", "é\x80"),))
     with tempfile.TemporaryDirectory() as folder:
@@ -122,15 +125,40 @@ def test_a_part_cut_anywhere_gives_a_beginning(pieces: list[tuple[int, bytes]], 
         stored = (Path(folder) / "part.1").read_bytes()
     whole = b"".join(piece for _, piece in pieces)
     contents = decode_part(stored)
-    assert contents is not None
     assert (contents.head, contents.body) == (head, whole)
     assert contents.chunks == tuple(Chunk(at, len(piece)) for at, piece in pieces)
     found = decode_part(stored[: data.draw(st.integers(0, len(stored)))])
-    assert found is None or (found.damage is None and whole.startswith(found.body))
+    assert found.damage is None
+    assert whole.startswith(found.body)
     hurt = bytearray(stored)
     hurt[data.draw(st.integers(0, len(stored) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    found = decode_part(bytes(hurt))
-    assert found is None or whole.startswith(found.body)
+    assert whole.startswith(decode_part(bytes(hurt)).body)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.binary(min_size=1, max_size=2)), min_size=2, max_size=6), st.data())
+def test_a_record_of_a_part_that_stands_twice_or_elsewhere_is_noticed(
+    pieces: list[tuple[int, bytes]], data: st.DataObject
+) -> None:
+    """Also where many pieces came at the same moment."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = PartFile(Path(folder) / "part.1", ANSWER_HEAD, broken=lambda why: None)
+        records, size = [], (Path(folder) / "part.1").stat().st_size
+        for at, piece in pieces:
+            part.append(at, piece)
+            stored = (Path(folder) / "part.1").read_bytes()
+            records.append(stored[size:])
+            size = len(stored)
+        part.close()
+    head = stored[: size - sum(map(len, records))]
+    one, other = sorted(data.draw(st.lists(st.integers(0, len(records) - 1), min_size=2, max_size=2, unique=True)))
+    swapped = [*records]
+    swapped[one], swapped[other] = records[other], records[one]
+    doubled = [*records[: other + 1], records[one], *records[other + 1 :]]
+    whole = b"".join(piece for _, piece in pieces)
+    for hurt in (swapped, doubled):
+        found = decode_part(head + b"".join(hurt))
+        assert found.damage
+        assert whole.startswith(found.body)
 
 
 @given(st.binary(max_size=200))

@@ -1,10 +1,9 @@
 """Every recorded byte hashed again, and what is damaged."""
 
-from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from rewind.dataclass import dataclass
-from rewind.errors import RewindError, SessionNotFound
+from rewind.errors import RewindError
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.catalog.database import Catalog, CatalogState
 from rewind.store.library import Library
@@ -33,17 +32,13 @@ class Verification:
 def verify(home: Path, ref: str | None = None, *, on_progress: OnProgress = ignored) -> Verification:
     """One session, or the whole store and its catalog."""
     library = Library(home)
-    chosen = [library.find(ref)] if ref else library.sessions()
-    remarks = file_remarks(chosen[0].file) if ref and chosen[0].file is not None else None
-    damage: list[Damage] = []
-    for done, session in enumerate(chosen):
-        on_progress("sessions checked", done, len(chosen))
-        with nullcontext() if ref else suppress(SessionNotFound):  # deleted since we looked: then nothing is damaged
-            damage += library.verify(session)
-    state, problem = (None, None) if ref else _catalog(home)
-    return Verification(
-        sessions=len(chosen), damage=tuple(damage), catalog=state, catalog_problem=problem, remarks=remarks
-    )
+    if ref:
+        session = library.find(ref)
+        remarks = None if session.file is None else file_remarks(session.file)
+        return Verification(sessions=1, damage=library.verify(session), remarks=remarks)
+    sessions, damage = library.verify_all(lambda done, total: on_progress("sessions checked", done, total))
+    state, problem = _catalog(home)
+    return Verification(sessions=sessions, damage=damage, catalog=state, catalog_problem=problem)
 
 
 def _catalog(home: Path) -> tuple[CatalogState | None, str | None]:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from rewind.errors import AmbiguousSession, SessionNotFound
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.session import Session, Status
 from rewind.pricing.spending import Pricing
-from rewind.store.files import FOLDER, check_home, open_to_read, session_folders
+from rewind.store.files import FOLDER, Progress, check_home, open_to_read, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
 from rewind.store.journal.totals import Totals, totals_of
 from rewind.store.session_files import SessionFileReader, is_session_file, names_session_file, open_session_file
@@ -83,6 +84,16 @@ class Library:
         if session.file is not None:
             return ()  # every byte of a file is checked when it is opened
         return verify_session(self._folder(session))
+
+    def verify_all(self, on_progress: Progress) -> tuple[int, tuple[Damage, ...]]:
+        """How many sessions there are, and what is damaged: also in those that cannot even be listed."""
+        folders = self._folders()
+        damage: list[Damage] = []
+        for done, folder in enumerate(folders):
+            on_progress(done, len(folders))
+            with suppress(SessionNotFound):  # deleted since we looked: then nothing is damaged
+                damage += verify_session(self._sessions / folder)
+        return len(folders), tuple(damage)
 
     def _folder(self, session: Session) -> Path:
         """A name from outside is data; only one of our own form becomes a path."""

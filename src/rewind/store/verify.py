@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rewind.dataclass import dataclass
-from rewind.errors import DamagedStore
+from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
 from rewind.store.journal.reader import FolderReader, load_journal
@@ -23,10 +23,18 @@ class Damage:
 
 
 def verify_session(folder: Path) -> tuple[Damage, ...]:
-    """What is damaged in a session. The unfinished last write of a killed recorder is not damage."""
-    journal, session = load_journal(folder)
-    damage = [Damage(session=session.id, where=where, what=what) for where, what in _problems(folder, journal, session)]
-    return tuple(damage)
+    """What is damaged in a session. The unfinished last write of a killed recorder is not damage.
+
+    Raises SessionNotFound if it is gone as a whole: then it was deleted.
+    """
+    session = SessionId(folder.name[-8:])
+    try:
+        journal, opened = load_journal(folder)
+    except (DamagedStore, SessionNotFound) as problem:
+        if not folder.is_dir():
+            raise
+        return (Damage(session=session, where="journal", what=problem.message),)
+    return tuple(Damage(session=session, where=where, what=what) for where, what in _problems(folder, journal, opened))
 
 
 def _problems(folder: Path, journal: Journal, session: Session) -> Iterator[tuple[str, str]]:

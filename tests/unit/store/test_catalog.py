@@ -197,14 +197,15 @@ def test_no_recorded_text_makes_it_fail(tmp_path: Path, half: str) -> None:
     writer.request(request(1, model=f"é{half}"), b"")
     writer.response(1, response(reading=reading, ms=float("inf")), b"")
     writer.request(request(2, ts=float("nan")), b"")
-    writer.end(ended=float("nan"), exit_code=0, redactions=0, remarks=())
+    writer.end(ended=1e300, exit_code=0, redactions=0, remarks=())
     catalog = Catalog(tmp_path, prices=PerToken())
     assert catalog.catch_up().steps == 2
     assert sql(catalog, "SELECT tokens_in, tokens_out, ms, outcome FROM steps ORDER BY step") == [
         (None, -5, None, "error"),
         (None, None, None, "unanswered"),
     ]
-    assert sql(catalog, "SELECT exit_code, ended FROM sessions") == [(0, None)]
+    # A moment that no calendar has is no end that was written.
+    assert sql(catalog, "SELECT exit_code, ended FROM sessions") == [(None, None)]
 
 
 def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:

@@ -3,17 +3,24 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rewind.errors import DamagedStore
-from rewind.model.ids import BlobId
+from rewind.model.http import Chunk
+from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
+from rewind.reading.search import search
+from rewind.reading.verify import verify
+from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.reader import SessionReader
+from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.bodies import PackReader
-from rewind.store.pack.frames import FrameRole
-from unit.store.making import GrowingAgent, record
+from rewind.store.pack.frames import HEADER_SIZE, FrameRole
+from rewind.views import session as views
+from unit.store.making import GrowingAgent, record, request, response, start
 
 STEPS = 12
 
@@ -144,6 +151,106 @@ def test_a_session_with_a_damaged_first_line_is_still_listed(recorded: Recorded)
         assert any("what was run is gone" in each.what for each in recorded.library.verify(session))
     finally:
         (recorded.folder / "journal.jsonl").write_bytes(recorded.whole["journal.jsonl"])
+
+
+def streamed(home: Path, **changes: Any) -> Session:
+    """A session of answers with so many chunks that their times are in the pack."""
+    writer = SessionWriter.create(home, start(**changes))
+    for index in range(1, 5):
+        body = b"data: %d\n\n" % index * 50
+        writer.request(request(index), b'{"question": %d}' % index)
+        chunks = tuple(Chunk(at * index, len(body) // 50) for at in range(50))
+        writer.response(index, response(chunks=chunks), body)
+    writer.end(ended=1794774186.5, exit_code=0, redactions=0, remarks=())
+    (session,) = (found for found in Library(home).sessions() if found.folder == writer.folder.name)
+    return session
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: bytes(len(data))]
+)
+def test_a_pack_that_lost_the_times_of_streams_is_read_and_named(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    session = streamed(tmp_path)
+    pack = tmp_path / "sessions" / session.folder / "pack"
+    pack.write_bytes(damage(pack.read_bytes()))
+    library = Library(tmp_path)
+    assert any("step 4" in one.where for one in library.verify(session))
+    with library.open(session) as reader:
+        recording = reader.recording()
+        assert any("arrival times of step 4" in one for one in recording.damage)
+        last = recording.steps[-1].response
+        assert last is not None
+        with pytest.raises(DamagedStore, match="is damaged"):
+            reader.blob(last.body)
+
+
+def test_a_frame_that_claims_more_than_there_is_hides_none_behind_it(recorded: Recorded) -> None:
+    """As where a block was written to the wrong place: its header is sound, and its length is not that of the file."""
+    pack = PackReader(recorded.folder / "pack")
+    found = sorted(pack.index().frames.values(), key=lambda frame: frame.header.frame_size)
+    pack.close()
+    largest, last = found[-1], max(found, key=lambda frame: frame.offset)
+    whole = recorded.whole["pack"]
+    header = whole[largest.offset : largest.offset + HEADER_SIZE]
+    assert recorded.damaged("pack", whole[: last.offset] + header + whole[last.offset :]) == 0
+
+
+def changed_line(home: Path, session: Session, number: int, **fields: Any) -> None:
+    """Another value in a line, under a right checksum."""
+    path = home / "sessions" / session.folder / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = unseal(lines[number][:-1])
+    lines[number] = seal(kept | fields)
+    path.write_bytes(b"".join(lines))
+
+
+ODD: tuple[Any, ...] = (None, True, 10**400, float("nan"), "x", [1], [[1]], {"x": 1})
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, -1])
+def test_a_sound_line_of_another_shape_is_damage_and_no_more(tmp_path: Path, number: int) -> None:
+    session = streamed(tmp_path)
+    path = tmp_path / "sessions" / session.folder / "journal.jsonl"
+    whole, library = path.read_bytes(), Library(tmp_path)
+    for name in unseal(whole.splitlines()[number]):
+        for odd in ODD:
+            changed_line(tmp_path, session, number, **{name: odd})
+            (listed,) = library.sessions()
+            library.totals(listed, None)
+            library.verify(listed)
+            with library.open(listed) as reader:
+                recording = reader.recording()
+            assert len(recording.steps) >= 3, (name, odd)
+            views.recording(recording)
+            path.write_bytes(whole)
+
+
+def test_a_line_that_stands_twice_or_elsewhere_or_belongs_to_another_session_is_named(tmp_path: Path) -> None:
+    session, other = streamed(tmp_path), streamed(tmp_path, id=SessionId("0a1b2c3d"))
+    path = tmp_path / "sessions" / session.folder / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    foreign = (tmp_path / "sessions" / other.folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    for hurt, why in (
+        ([*lines[:4], lines[2], *lines[4:]], "stands twice"),
+        ([*lines[:3], lines[4], lines[3], *lines[5:]], "not where it was written"),
+        ([*lines[:4], foreign[4], *lines[5:]], "belongs to another session"),
+    ):
+        path.write_bytes(b"".join(hurt))
+        assert any(why in one.what for one in Library(tmp_path).verify(session)), why
+
+
+def test_one_session_that_cannot_be_opened_is_named_and_the_others_are_checked(tmp_path: Path) -> None:
+    streamed(tmp_path)
+    bad = streamed(tmp_path, id=SessionId("0a1b2c3d"))
+    journal = tmp_path / "sessions" / bad.folder / "journal.jsonl"
+    journal.unlink()
+    journal.mkdir()
+    found = verify(tmp_path)
+    assert found.sessions == 2
+    assert {one.session for one in found.damage} == {bad.id}
+    assert search(tmp_path, ["question"]).index.sessions == 1
 
 
 def test_a_pack_can_be_read_without_its_journal(recorded: Recorded) -> None:

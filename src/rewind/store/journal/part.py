@@ -12,11 +12,13 @@ import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import Path
 
 from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, ResponseHead
 from rewind.store.files import GrowingFile, read_file, reason
+from rewind.store.journal.records import response_head
 
 _RECORD = struct.Struct("<IIQ")
 _TIME = struct.Struct("<Q")
@@ -35,6 +37,7 @@ class PartFile:
         # Guards against a write to a descriptor that was closed, and perhaps given to another file, meanwhile.
         self._lock = threading.Lock()
         self._file: GrowingFile | None = None
+        self._last = -1
         try:
             self._file = GrowingFile(path)
             self._file.append(encode_record(0, json.dumps(asdict(head)).encode()))
@@ -45,15 +48,17 @@ class PartFile:
     def nowhere(cls) -> "PartFile":
         """A part that keeps nothing, for a writer that is broken already."""
         part = cls.__new__(cls)
-        part.path, part._lock, part._file = Path(), threading.Lock(), None
+        part.path, part._lock, part._file, part._last = Path(), threading.Lock(), None, -1
         return part
 
     def append(self, at: int, data: bytes) -> None:
         """Keep one piece of the body: one ``os.write``."""
         with self._lock:
             if self._file is not None and data:
+                # No two have the same time: so a record that stands twice, or before an earlier one, is noticed.
+                self._last = max(at, self._last + 1)
                 try:
-                    self._file.append(encode_record(max(at, 0), data))
+                    self._file.append(encode_record(self._last, data))
                 except OSError as error:
                     self._fail(error)
 
@@ -81,21 +86,38 @@ class PartFile:
 class PartContents:
     """What had arrived of an answer."""
 
-    head: ResponseHead
+    head: ResponseHead | None
+    """``None`` if not even the head is whole: then there is no body either."""
     body: bytes
     chunks: tuple[Chunk, ...]
     damage: str | None
 
 
-def read_part(path: Path) -> PartContents | None:
-    """``None`` if not even the head is whole. Raises OSError."""
+def read_part(path: Path) -> PartContents:
+    """Raises OSError."""
     return decode_part(read_file(path))
 
 
-def decode_part(data: bytes) -> PartContents | None:
-    pieces: list[bytes] = []
-    chunks: list[Chunk] = []
-    damage = None
+def decode_part(data: bytes) -> PartContents:
+    """As far as it can be read; what follows damage is not given, since nobody could tell what is missing."""
+    records, damage = _records(data)
+    if not records:
+        return PartContents(None, b"", (), damage)
+    try:
+        head = response_head(json.loads(records[0][1]))
+    except (ValueError, RecursionError) as error:
+        return PartContents(None, b"", (), f"its head cannot be read ({error})")
+    pieces = records[1:]
+    if (misplaced := _first_misplaced(pieces)) is not None:
+        damage = "its records are not in the order in which they were written"
+        pieces = list(takewhile(lambda record: record[0] < misplaced, pieces))
+    chunks = tuple(Chunk(at, len(piece)) for at, piece in pieces)
+    return PartContents(head, b"".join(piece for _, piece in pieces), chunks, damage)
+
+
+def _records(data: bytes) -> tuple[list[tuple[int, bytes]], str | None]:
+    """Time and bytes of each whole record, and what ends them before the file does."""
+    records: list[tuple[int, bytes]] = []
     start = 0
     while len(data) - start >= _RECORD.size:
         size, crc, at = _RECORD.unpack_from(data, start)
@@ -103,17 +125,19 @@ def decode_part(data: bytes) -> PartContents | None:
         if len(piece) < size:
             break
         if zlib.crc32(piece, zlib.crc32(_TIME.pack(at))) != crc:
-            damage = f"the bytes from {start} on are damaged"
-            break
-        pieces.append(piece)
-        chunks.append(Chunk(at, size))
+            return records, f"the bytes from {start} on are damaged"
+        records.append((at, piece))
         start += _RECORD.size + size
-    if not pieces:
-        return None
-    try:
-        fields = json.loads(pieces[0])
-        fields["headers"] = tuple((name, value) for name, value in fields["headers"])
-        head = ResponseHead(**fields)
-    except (ValueError, TypeError, KeyError):
-        return None
-    return PartContents(head, b"".join(pieces[1:]), tuple(chunks[1:]), damage)
+    return records, None
+
+
+def _first_misplaced(records: list[tuple[int, bytes]]) -> int | None:
+    """The earliest time of a record that stands twice or behind a later one: from there on nothing is certain."""
+    misplaced: list[int] = []
+    latest: tuple[int, bytes] = (-1, b"")
+    for record in records:
+        if record[0] < latest[0] or record == latest:
+            misplaced.append(record[0])
+        else:
+            latest = record
+    return min(misplaced, default=None)

@@ -41,7 +41,7 @@ def peek(folder: Path) -> tuple[Session, Totals | None] | None:
     last = None if end is None else session_end(end)
     status = status_of(last, running=running)
     session = Session(start=start, end=last, status=status, folder=folder.name, pinned=is_pinned(folder))
-    return session, None if end is None else totals_from_fields(end.get("totals") or {})
+    return session, None if end is None else totals_from_fields(end.get("totals"))
 
 
 def status_of(end: SessionEnd | None, *, running: bool) -> Status:
@@ -54,7 +54,7 @@ def start_in(line: bytes, folder: str) -> SessionStart:
     """What a journal's first line says; where it is damaged, what the folder's name still tells."""
     try:
         return session_start(unseal(line))
-    except (BadLine, KeyError, TypeError):
+    except BadLine:
         return start_from_name(folder)
 
 
@@ -63,7 +63,7 @@ def end_in(line: bytes) -> SessionEnd | None:
     try:
         fields = unseal(line)
         return session_end(fields) if fields.get("kind") == "end" else None
-    except (BadLine, KeyError, TypeError):
+    except BadLine:
         return None
 
 
@@ -86,12 +86,12 @@ def _last_line(fd: int) -> Fields | None:
         for line in reversed(lines[1:] if size < total else lines):
             try:
                 fields = unseal(line)
+                if fields.get("kind") != "end":
+                    return None  # a sound line, but not the end
                 session_end(fields)
-            except KeyError:
-                return None  # a sound line, but not the end
-            except (BadLine, TypeError):
+            except BadLine:
                 continue
-            return fields if fields.get("kind") == "end" else None
+            return fields
         if size == total or size >= _LONGEST_LINE:
             return None
         size = min(size * 4, total)
@@ -107,7 +107,7 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         raise DamagedStore(f"The journal in {folder.name} cannot be opened: {reason(error)}.") from error
     try:
         running = is_locked(fd)
-        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0))
+        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0), run=folder.name[-8:])
     finally:
         os.close(fd)
     start = journal.start or start_from_name(folder.name)
@@ -171,6 +171,8 @@ class FolderReader(SessionReader):
         self._folder = folder
         self._pack: PackReader | None = None
         self._parts: dict[BlobId, bytes] = {}
+        """Answers that were still coming when their recorder died, as far as their parts have been read."""
+        self._parts_read: set[str] = set()
 
     def close(self) -> None:
         if self._pack is not None:
@@ -204,24 +206,22 @@ class FolderReader(SessionReader):
         if answer.times is None:
             return response
         try:
-            return replace(response, chunks=decode_times(self.blob(answer.times)))
-        except (DamagedStore, ValueError, TypeError) as error:
+            return replace(response, chunks=decode_times(self.pack().blob(answer.times)))
+        except (DamagedStore, BadLine) as error:
             damage.append(f"the arrival times of step {index} cannot be read: {error}")
             whole = Chunk(round(response.ms * 1000), response.body_size)
             return replace(response, chunks=(whole,) if whole.size else ())
 
     def _interrupted(self, index: int, damage: list[str]) -> StepResponse | None:
         """What had come of an answer when its recorder died."""
-        contents = self._read_part(index, damage)
-        if contents is None:
+        contents = self._read_part(f"part.{index}", damage)
+        if contents is None or contents.head is None:
             return None
-        body = blob_id(contents.body)
-        self._parts[body] = contents.body
         chunks = contents.chunks
         return StepResponse(
             ending=Ending.INTERRUPTED,
             head=contents.head,
-            body=body,
+            body=blob_id(contents.body),
             body_size=len(contents.body),
             chunks=chunks,
             ms=chunks[-1].at / 1000 if chunks else 0.0,
@@ -229,16 +229,18 @@ class FolderReader(SessionReader):
             reason="the recording stopped while the answer was coming",
         )
 
-    def _read_part(self, index: int, damage: list[str]) -> PartContents | None:
+    def _read_part(self, name: str, damage: list[str]) -> PartContents | None:
+        self._parts_read.add(name)
         try:
-            contents = read_part(self._folder / f"part.{index}")
+            contents = read_part(self._folder / name)
         except FileNotFoundError:
             return None
         except OSError as error:
-            damage.append(f"part.{index} cannot be read: {reason(error)}")
+            damage.append(f"{name} cannot be read: {reason(error)}")
             return None
-        if contents is not None and contents.damage:
-            damage.append(f"part.{index}: {contents.damage}")
+        if contents.damage:
+            damage.append(f"{name}: {contents.damage}")
+        self._parts[blob_id(contents.body)] = contents.body
         return contents
 
     def pack(self) -> PackReader:
@@ -260,14 +262,20 @@ class FolderReader(SessionReader):
         try:
             return self.pack().blob(blob)
         except DamagedStore as problem:
-            if not self._parts:  # perhaps the name is that of an interrupted answer, and nobody read the recording yet
-                self.recording()
+            self._read_other_parts()
             if blob in self._parts:
                 return self._parts[blob]
             session = self._folder.name[-8:]
             raise DamagedStore(
                 f"Session {session} is damaged. {problem.message}", hint=f"rewind verify {session}"
             ) from problem
+
+    def _read_other_parts(self) -> None:
+        """For a name that the pack does not know: it may be that of an interrupted answer. Nothing here asks the pack,
+        and each part is read once, so that a damaged pack costs no more than one look at each."""
+        for path in self._folder.glob("part.*"):
+            if path.name not in self._parts_read:
+                self._read_part(path.name, [])
 
     def output(self, stream: Stream) -> bytes | None:
         seen = peek(self._folder)  # the last line is enough, and it names the streams

@@ -5,8 +5,10 @@ the format only grows. Values become fields and fields become values in pure fun
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, Headers, RequestHead, ResponseHead
@@ -30,6 +32,8 @@ def session_fields(start: SessionStart) -> Fields:
 
 
 def session_start(fields: Fields) -> SessionStart:
+    """What a ``session`` line says. Raises BadLine."""
+    _check(fields, _SESSION)
     return SessionStart(
         id=SessionId(fields["run"]),
         name=fields.get("name"),
@@ -99,10 +103,12 @@ def request_fields(request: StepRequest) -> Fields:
 
 
 def step_request(fields: Fields) -> StepRequest:
+    """What a ``request`` line says. Raises BadLine."""
+    _check(fields, _REQUEST)
     return StepRequest(
         index=fields["step"],
         ts=fields["ts"],
-        kind=StepKind(fields["type"]),
+        kind=_member(StepKind, fields["type"]),
         provider=fields["provider"],
         match_key=MatchKey(fields["key"]),
         head=RequestHead(**{name: fields[name] for name in _REQUEST_LINE}, headers=_headers(fields.get("headers"))),
@@ -184,20 +190,27 @@ class AnswerLine:
     """Where its chunks are, when the line does not hold them."""
 
 
+def response_head(fields: Any) -> ResponseHead:
+    """Status line and headers. Raises BadLine."""
+    _check(fields, _HEAD)
+    return ResponseHead(
+        status=fields["status"],
+        reason=fields["reason"],
+        headers=_headers(fields["headers"]),
+        version=fields.get("version") or "1.1",
+    )
+
+
 def step_answer(fields: Fields) -> AnswerLine:
+    """What a ``step`` or ``cut`` line says. Raises BadLine."""
+    _check(fields, _ANSWER)
     head, chunks = fields.get("head"), fields.get("chunks") or ()
     response = StepResponse(
-        ending=Ending(fields.get("ending") or Ending.COMPLETE),
-        head=head
-        and ResponseHead(
-            status=fields["status"],
-            reason=head["reason"],
-            headers=_headers(head["headers"]),
-            version=head.get("version") or "1.1",
-        ),
+        ending=_member(Ending, fields.get("ending") or Ending.COMPLETE),
+        head=None if head is None else response_head({**head, "status": fields.get("status")}),
         body=BlobId(fields.get("body") or NO_BYTES),
         body_size=fields.get("size") or 0,
-        chunks=() if isinstance(chunks, str) else tuple(Chunk(at, size) for at, size in chunks),
+        chunks=() if isinstance(chunks, str) else tuple(Chunk(at, size) for at, size in _pairs(chunks)),
         trailers=_headers(fields.get("trailers")),
         ms=fields["ms"],
         first_ms=fields.get("first_ms"),
@@ -223,8 +236,13 @@ def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
 
 
 def decode_times(data: bytes) -> tuple[Chunk, ...]:
+    """Raises BadLine."""
     at, chunks = 0, []
-    for since, size in json.loads(data):
+    try:
+        pairs = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"they are not JSON ({error})") from error
+    for since, size in _pairs(pairs):
         at += since
         chunks.append(Chunk(at, size))
     return tuple(chunks)
@@ -253,6 +271,8 @@ def end_fields(end: SessionEnd, totals: Fields, pack_size: int) -> Fields:
 
 
 def session_end(fields: Fields) -> SessionEnd:
+    """What an ``end`` line says. Raises BadLine."""
+    _check(fields, _END)
     return SessionEnd(
         ended=fields["ts"],
         exit_code=fields["exit_code"],
@@ -274,7 +294,84 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _headers(pairs: Any) -> Headers:
-    return tuple((name, value) for name, value in pairs or ())
+    try:
+        headers = tuple((name, value) for name, value in pairs or ())
+    except (TypeError, ValueError) as error:
+        raise BadLine("its headers are not pairs") from error
+    if not all(type(name) is str and type(value) is str for name, value in headers):
+        raise BadLine("its headers are not texts")
+    return headers
+
+
+def _pairs(chunks: Any) -> Iterator[tuple[int, int]]:
+    """Time and size of each piece of a body; sizes are what a replay cuts by."""
+    try:
+        for at, size in chunks:
+            if type(at) is not int or type(size) is not int or size < 0:
+                raise BadLine("its chunks make no sense")
+            yield at, size
+    except (TypeError, ValueError) as error:
+        raise BadLine("its chunks make no sense") from error
+
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+def _member(kind: type[_Member], value: str) -> _Member:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise BadLine(f"{value[:40]!r} is not known here") from error
+
+
+# A line whose checksum fits may still be of another shape than ours: edited by hand, or written by another tool.
+_NONE = type(None)
+_TEXT, _COUNT, _NUMBER = (str,), (int,), (int, float)
+_SOME_TEXT, _SOME_COUNT, _SOME_NUMBER = (str, _NONE), (int, _NONE), (int, float, _NONE)
+_LIST, _TABLE = (list, tuple, _NONE), (dict, _NONE)
+_Shape = dict[str, tuple[type, ...]]
+_SESSION: _Shape = {
+    "run": _TEXT, "ts": _NUMBER, "name": _SOME_TEXT, "command": _LIST, "cwd": _SOME_TEXT,
+    "rewind_version": _SOME_TEXT, "tags": _TABLE, "key_variables": _LIST, "base_urls": _TABLE, "hosts": _LIST,
+    "ignore": _LIST, "stdin_kind": _SOME_TEXT, "replay_of": _SOME_TEXT,
+}  # fmt: skip
+_REQUEST: _Shape = {
+    "step": _COUNT, "ts": _NUMBER, "type": _TEXT, "provider": _TEXT, "key": _TEXT, "method": _TEXT, "scheme": _TEXT,
+    "host": _TEXT, "port": _COUNT, "target": _TEXT, "body": _SOME_TEXT, "size": _SOME_COUNT, "model": _SOME_TEXT,
+    "thread": _SOME_COUNT, "sketch": _SOME_TEXT, "asked_key": _SOME_TEXT, "note": _SOME_TEXT,
+}  # fmt: skip
+_ANSWER: _Shape = {
+    "step": _COUNT, "ms": _NUMBER, "first_ms": _SOME_NUMBER, "ending": _SOME_TEXT, "head": _TABLE, "body": _SOME_TEXT,
+    "size": _SOME_COUNT, "chunks": (str, list, _NONE), "model": _SOME_TEXT, "text": _SOME_TEXT, "error": _SOME_TEXT,
+    "said": _SOME_TEXT, "note": _SOME_TEXT, "reason": _SOME_TEXT, "tape": _SOME_COUNT,
+}  # fmt: skip
+_HEAD: _Shape = {"status": _COUNT, "reason": _TEXT, "headers": (list,), "version": _SOME_TEXT}
+_END: _Shape = {
+    "ts": _NUMBER, "exit_code": _COUNT, "stdin": _SOME_TEXT, "stdout": _SOME_TEXT, "stderr": _SOME_TEXT,
+    "redactions": _SOME_COUNT, "remarks": _LIST, "broken": _SOME_TEXT, "pack_size": _SOME_COUNT,
+}  # fmt: skip
+_OF_TEXTS = ("command", "key_variables", "hosts", "ignore", "remarks", "tags", "base_urls")
+"""Lists and tables that hold nothing but texts."""
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
+
+
+def _check(fields: Any, shape: _Shape) -> None:
+    """Raises BadLine unless every field is what it should be."""
+    if type(fields) is not dict:
+        raise BadLine("it is not an object")
+    for name, kinds in shape.items():
+        value: Any = fields.get(name)
+        kind = type(value)
+        if kind not in kinds or ((kind is float or kind is int) and not -_WHOLE <= value < _WHOLE):
+            raise BadLine(f"its {name!r} makes no sense")
+        if name in _OF_TEXTS and value and not all(type(text) is str for text in _held(value)):
+            raise BadLine(f"its {name!r} does not hold texts")
+        if name == "ts" and not _YEAR_1 <= value < _YEAR_10000:
+            raise BadLine("its time is in no calendar")
+
+
+def _held(value: list[Any] | dict[str, Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 @dataclass(slots=True)
@@ -290,7 +387,7 @@ class Journal:
     damage: list[str] = field(default_factory=list)
 
     def take(self, fields: Fields) -> None:
-        """Take in one line. Raises KeyError, TypeError or ValueError if it makes no sense."""
+        """Take in one line. Raises BadLine if it makes no sense."""
         match fields.get("kind"):
             case "session":
                 self.start = session_start(fields)
@@ -298,7 +395,8 @@ class Journal:
                 request = step_request(fields)
                 self.requests.setdefault(request.index, request)
             case "step" | "cut":
-                self.answers.setdefault(int(fields["step"]), step_answer(fields))
+                answer = step_answer(fields)
+                self.answers.setdefault(fields["step"], answer)
             case "surroundings":
                 self.surroundings = surroundings_in(fields)
             case "end":
@@ -306,12 +404,12 @@ class Journal:
                 self.pack_size = fields.get("pack_size")
 
 
-def read_journal(data: bytes) -> Journal:
-    """Read what can be read, and name what cannot."""
+def read_journal(data: bytes, *, run: str | None = None) -> Journal:
+    """Read what can be read, and name what cannot. ``run``: whose journal it is."""
     journal = Journal()
     *lines, tail = data.split(b"\n")
     numbers: set[int] = set()
-    bad = 0
+    bad, last = 0, -1
     for number, line in enumerate((*lines, tail), 1):
         is_tail = number > len(lines)
         if is_tail and not line:
@@ -325,12 +423,19 @@ def read_journal(data: bytes) -> Journal:
             bad += 1
             journal.damage.append(f"journal line {number}: {why}")
         for fields in sound:
-            numbers.add(fields.get("n", -1))
+            place = as_count(fields.get("n"))
+            if place is not None:
+                if place <= last:
+                    journal.damage.append(f"journal line {number}: it stands twice, or not where it was written")
+                numbers.add(place)
+                last = place
             try:
+                if run is not None and fields.get("run") != run:
+                    raise BadLine("it belongs to another session")
                 journal.take(fields)
-            except (KeyError, TypeError, ValueError) as error:
-                journal.damage.append(f"journal line {number}: it cannot be understood ({error!r})")
-    missing = max(numbers, default=-1) + 1 - len(numbers - {-1})
+            except BadLine as why:
+                journal.damage.append(f"journal line {number}: it cannot be understood: {why}")
+    missing = max(numbers, default=-1) + 1 - len(numbers)
     if missing > bad:
         journal.damage.append(f"journal: {missing - bad} line(s) are gone without a trace")
     return journal

@@ -63,8 +63,9 @@ def totals_fields(totals: Totals) -> dict[str, int | None]:
     return {name: getattr(totals, name) for name in (*_COUNTS, *_SUMS)}
 
 
-def totals_from_fields(fields: dict[str, Any]) -> Totals:
+def totals_from_fields(value: Any) -> Totals:
     """The totals in an ``end`` line."""
+    fields = value if isinstance(value, dict) else {}
     counts = {name: as_count(fields.get(name)) or 0 for name in _COUNTS}
     sums: dict[str, Any] = {name: as_count(fields.get(name)) for name in _SUMS}
     return Totals(**counts, **sums)

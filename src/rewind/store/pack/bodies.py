@@ -213,27 +213,26 @@ class PackReader:
         """Scan what has been added since the last time. Headers and tables only; payloads are skipped."""
         index, size = self._index, os.fstat(self._fd).st_size
         index.torn = False
+        last = index.scanned
         while index.scanned < size:
             offset = index.scanned
             glance = read_at(self._fd, _GLANCE, offset)
+            unfinished = len(glance) < frames.HEADER_SIZE and glance.startswith(frames.MAGIC[: len(glance)])
             try:
                 header = frames.decode_header(glance)
+                unfinished = offset + header.frame_size > size
+                if unfinished:
+                    raise BadFrame("it is cut short")
             except BadFrame as why:
-                following = self._next_frame(offset + 1, size)
-                index.torn = (
-                    following is None
-                    and len(glance) < frames.HEADER_SIZE
-                    and glance.startswith(frames.MAGIC[: len(glance)])
-                )
-                if index.torn:
+                # The frame before may have lost bytes: then this one begins inside of what it says it has.
+                following = self._next_frame(min(last, offset) + 1, size, but=offset)
+                if following is None and unfinished:
+                    index.torn = True
                     break
-                index.scanned = size if following is None else following
-                index.damage.append(f"pack bytes {offset} to {index.scanned}: no frame can be read there, {why}")
+                index.damage.append(f"pack bytes {offset} to {following or size}: no frame can be read there, {why}")
+                index.scanned, last = following or size, offset
                 continue
-            if offset + header.frame_size > size:
-                index.torn = True
-                break
-            index.scanned = offset + header.frame_size
+            index.scanned, last = offset + header.frame_size, offset
             start = frames.HEADER_SIZE
             table = glance[start : start + header.table_size]
             if len(table) < header.table_size:
@@ -244,21 +243,25 @@ class PackReader:
                 index.damage.append(f"pack frame at {offset} ({header}): {why}")
         return index
 
-    def _next_frame(self, offset: int, size: int) -> int | None:
-        """Where the next sound header begins."""
+    def _next_frame(self, offset: int, size: int, *, but: int) -> int | None:
+        """Where the next sound header begins, other than that one."""
         overlap = frames.HEADER_SIZE - 1
         while offset < size:
             window = read_at(self._fd, BLOCK, offset)
             found = window.find(frames.MAGIC)
             while found >= 0:
-                try:
-                    frames.decode_header(read_at(self._fd, frames.HEADER_SIZE, offset + found))
-                except BadFrame:
-                    found = window.find(frames.MAGIC, found + 1)
-                else:
+                if offset + found != but and self._is_frame(offset + found):
                     return offset + found
+                found = window.find(frames.MAGIC, found + 1)
             offset += max(1, len(window) - overlap)
         return None
+
+    def _is_frame(self, offset: int) -> bool:
+        try:
+            frames.decode_header(read_at(self._fd, frames.HEADER_SIZE, offset))
+        except BadFrame:
+            return False
+        return True
 
     def blob(self, blob: BlobId) -> bytes:
         """The bytes of that name."""
