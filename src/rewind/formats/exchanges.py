@@ -11,6 +11,7 @@ from rewind.errors import BadCassette
 from rewind.formats.repair import Remarks, Unreadable, UnusableAddress
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.step import Ending
+from rewind.wire.frame_log import read_frame_log
 
 OPCODES = {1: "text", 2: "binary", 8: "close", 9: "ping", 10: "pong"}  # RFC 6455, 11.8
 _END_OF_TIME = 253_402_300_800.0  # the end of the year 9999
@@ -149,17 +150,15 @@ def _log_line(message: WebSocketMessage) -> dict[str, Any]:
 
 
 def read_websocket_log(body: bytes) -> list[WebSocketMessage]:
-    """The messages of a log; the pieces of one that came in several frames are joined."""
+    """The messages of a log; the pieces of one that came in several frames are joined. Raises BadFrameLog."""
     messages: list[WebSocketMessage] = []
-    for line in map(json.loads, body.splitlines()):
-        data = line["text"].encode() if "text" in line else base64.b64decode(line["base64"])
-        client = line["from"] == "client"
-        if line["op"] != "cont":
-            messages.append(WebSocketMessage(client, line["at"], line["op"], data))
+    for frame in read_frame_log(body):
+        if frame.op != "cont":
+            messages.append(WebSocketMessage(frame.from_client, frame.at, frame.op, frame.data))
             continue
         for place in range(len(messages) - 1, -1, -1):
             begun = messages[place]
-            if begun.from_client == client and begun.op in ("text", "binary"):
-                messages[place] = replace(begun, data=begun.data + data)
+            if begun.from_client == frame.from_client and begun.op in ("text", "binary"):
+                messages[place] = replace(begun, data=begun.data + frame.data)
                 break
     return messages

@@ -37,6 +37,7 @@ from rewind.model.session import Recording
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.version import __version__
 from rewind.wire.encoding import UndecodableBody, decode
+from rewind.wire.frame_log import BadFrameLog
 
 CREATOR = "rewind"
 _ON_THE_WIRE = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
@@ -236,13 +237,15 @@ def write_har(recording: Recording, blob: _Blob) -> bytes:
 
 def _entry(step: Step, blob: _Blob) -> _Fields:
     asked, answered = step.request, step.response
+    messages = _messages(step, blob)
+    body = b"" if messages is not None else step.answer_body(blob)
     ms = 0.0 if answered is None else answered.ms
     first = ms if answered is None or answered.first_ms is None else min(answered.first_ms, ms)
     entry: _Fields = {
         "startedDateTime": _iso(asked.ts),
         "time": ms,
         "request": _request(step, blob),
-        "response": _no_response("not recorded") if answered is None else _response(answered, blob),
+        "response": _no_response("not recorded") if answered is None else _response(answered, body),
         "cache": {},
         "timings": {**_UNKNOWN_TIMES, "send": 0, "wait": first, "receive": round(ms - first, 3)},
         "_rewind": {
@@ -254,8 +257,8 @@ def _entry(step: Step, blob: _Blob) -> _Fields:
             "response": None if answered is None else answered.body,
         },
     }
-    if answered is not None and answered.head is not None and answered.head.status == 101:
-        entry |= {"_resourceType": "websocket", "_webSocketMessages": _messages(asked.ts, answered, blob)}
+    if messages is not None:
+        entry |= {"_resourceType": "websocket", "_webSocketMessages": messages}
     return entry
 
 
@@ -277,11 +280,10 @@ def _request(step: Step, blob: _Blob) -> _Fields:
     return fields
 
 
-def _response(answered: StepResponse, blob: _Blob) -> _Fields:
+def _response(answered: StepResponse, body: bytes) -> _Fields:
     head = answered.head
     if head is None:
         return _no_response(answered.reason or "no answer came")
-    body = b"" if head.status == 101 else blob(answered.body)
     try:
         plain = decode(body, header(head.headers, "content-encoding"))
     except UndecodableBody:
@@ -335,17 +337,24 @@ def _headers(headers: Headers) -> list[_Fields]:
     return [{"name": name, "value": value} for name, value in headers]
 
 
-def _messages(began: float, answered: StepResponse, blob: _Blob) -> list[_Fields]:
+def _messages(step: Step, blob: _Blob) -> list[_Fields] | None:
+    """What went over a WebSocket; ``None`` for a step that was none, or whose answer is something else."""
+    if step.response is None or step.status != 101:
+        return None
+    try:
+        messages = read_websocket_log(blob(step.response.body))
+    except BadFrameLog:
+        return None
     return [
         {
             "type": "send" if message.from_client else "receive",
-            "time": round(began + message.at / 1_000_000, 6),
+            "time": round(step.request.ts + message.at / 1_000_000, 6),
             "opcode": _OPCODE_NUMBERS[message.op],
             "data": message.data.decode("utf-8", "surrogateescape")
             if message.op == "text"
             else base64.b64encode(message.data).decode(),
         }
-        for message in read_websocket_log(blob(answered.body))
+        for message in messages
     ]
 
 

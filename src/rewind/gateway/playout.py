@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.http1 import write_head
-from rewind.model.http import Headers, HttpResponse, without_headers
+from rewind.model.http import Headers, HttpResponse, RequestHead, without_headers
 from rewind.model.step import Ending
+from rewind.wire.frame_log import BadFrameLog, read_frame_log
 
 
 def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, list[tuple[int, bytes]], bytes, bool]:
@@ -20,19 +21,43 @@ def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, 
         return write_head(head, headers), [], b"", True
     pieces = list(_pieces(response))
     whole = ending is Ending.COMPLETE
-    fields = {name.lower(): value for name, value in headers}
-    if "chunked" in fields.get("transfer-encoding", "").lower():
+    coding = (head.header("transfer-encoding") or "").lower()
+    if coding.rpartition(",")[2].strip() == "chunked":
         chunks = [(at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data]
         trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
         tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
-        return write_head(head, headers), chunks, tail, whole
-    length = fields.get("content-length")
-    if length is None:
+        # Of a list of codings some clients see only that the end of the connection must be the end of the body.
+        return write_head(head, headers), chunks, tail, whole and coding.strip() == "chunked"
+    lengths = {value for name, value in headers if name.lower() == "content-length"}
+    if not lengths:
         return write_head(head, headers), pieces, b"", False
-    if whole and length != str(len(response.body)):
+    if whole and lengths != {str(len(response.body))}:
         # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
         headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(len(response.body))))
     return write_head(head, headers), pieces, b"", whole
+
+
+def why_unplayable(asked: RequestHead, response: HttpResponse) -> str | None:
+    """Why a client that was sent this answer would wait for ever, or read another one; ``None`` if all is well.
+
+    No gateway of ours records such an answer, but a file may hold one.
+    """
+    head = response.head
+    if head.status == 101:
+        if asked.header("upgrade") is None:
+            return "its status is 101, and the request did not ask for another protocol"
+        try:
+            read_frame_log(response.body)
+        except BadFrameLog as problem:
+            return f"its status is 101, and its body is not the log of a WebSocket: {problem}"
+    elif not 200 <= head.status <= 999:
+        return f"its status is {head.status}, which is not the end of an exchange"
+    text = "".join(
+        (head.version, head.reason, *(part for pair in (*head.headers, *response.trailers) for part in pair))
+    )
+    if "\n" in text or "\r" in text or "\0" in text or (not text.isascii() and max(text) > "\u00ff"):
+        return "its head holds what cannot be sent"
+    return None
 
 
 def _pieces(response: HttpResponse) -> Iterator[tuple[int, bytes]]:

@@ -1,7 +1,6 @@
 """WebSockets: recorded as frames beside a verbatim tunnel, and played back frame by frame.
 
-The log of a conversation is one JSON object a line, in the order the frames passed:
-``{"from":"client","at":1200,"op":"text","fin":true,"text":"…"}``, with ``base64`` in place of ``text`` for bytes.
+The form of the log is in :mod:`rewind.wire.frame_log`.
 """
 
 import asyncio
@@ -16,6 +15,7 @@ from rewind.gateway.relay import Relay
 from rewind.gateway.upstream import UpstreamConnection
 from rewind.model.http import HttpResponse, ResponseHead, header, without_headers
 from rewind.model.step import Ending
+from rewind.wire.frame_log import LoggedFrame, read_frame_log
 
 ACCEPT_SALT = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, section 1.3
 DATA_FRAMES = ("text", "binary", "cont")
@@ -151,8 +151,8 @@ class FramePlayer:
         self._exchange = exchange
         self._pace = play.pace
         self._reader = FrameReader(SERVER, state=OPEN, max_size=None)
-        self._script = [json.loads(line) for line in play.response.body.splitlines()]
-        self._arrived: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._script = read_frame_log(play.response.body)
+        self._arrived: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
         wire.write(_handshake(play.response, request_key))
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -164,46 +164,42 @@ class FramePlayer:
             if op == "ping":
                 self._wire.write(_pong(bytes(frame.data)))  # type: ignore[union-attr]
             elif op in DATA_FRAMES or op == "close":
-                self._arrived.put_nowait({"op": op, "data": bytes(frame.data)})  # type: ignore[union-attr]
+                self._arrived.put_nowait((op, bytes(frame.data)))  # type: ignore[union-attr]
 
     def client_lost(self) -> None:
         self._arrived.put_nowait(None)
 
     async def _run(self) -> None:
         before = 0
-        for number, entry in enumerate(self._script, 1):
-            if entry["from"] == "client":
-                if entry["op"] not in (*DATA_FRAMES, "close"):
+        for number, frame in enumerate(self._script, 1):
+            if frame.from_client:
+                if frame.op not in (*DATA_FRAMES, "close"):
                     continue
                 sent = await self._arrived.get()
                 if sent is None:
                     return
-                if entry["op"] != "close" and not self._agrees(entry, sent):
+                if frame.op != "close" and not self._agrees(frame, *sent):
                     self._exchange.missed(f"frame {number} of the WebSocket is not the one that was recorded")
                     break
-            elif entry["op"] != "pong":  # pings are answered when they come
+            elif frame.op != "pong":  # pings are answered when they come
                 if self._pace:
-                    await asyncio.sleep(max(0, entry["at"] - before) / 1_000_000 * self._pace)
-                self._wire.write(_frame(entry))
-            before = entry["at"]
+                    await asyncio.sleep(max(0, frame.at - before) / 1_000_000 * self._pace)
+                self._wire.write(_frame(frame))
+            before = frame.at
         self._wire.close()
 
-    def _agrees(self, entry: dict[str, Any], sent: dict[str, Any]) -> bool:
-        if sent["op"] != entry["op"]:
+    def _agrees(self, frame: LoggedFrame, op: str, data: bytes) -> bool:
+        if op != frame.op:
             return False
-        if "text" in entry:
-            return self._exchange.frame_agrees(entry["text"], sent["data"].decode("utf-8", "replace"))
-        return bool(base64.b64decode(entry["base64"]) == sent["data"])
+        if frame.text is not None:
+            return self._exchange.frame_agrees(frame.text, data.decode("utf-8", "replace"))
+        return frame.data == data
 
 
-def _payload(entry: dict[str, Any]) -> bytes:
-    return entry["text"].encode() if "text" in entry else base64.b64decode(entry["base64"])
-
-
-def _frame(entry: dict[str, Any]) -> bytes:
+def _frame(frame: LoggedFrame) -> bytes:
     from websockets.frames import Frame, Opcode
 
-    return Frame(Opcode[entry["op"].upper()], _payload(entry), entry["fin"]).serialize(mask=False)
+    return Frame(Opcode[frame.op.upper()], frame.data, frame.fin).serialize(mask=False)
 
 
 def _pong(data: bytes) -> bytes:

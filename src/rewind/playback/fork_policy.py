@@ -133,7 +133,7 @@ class ForkAt(Policy):
 
     def _drift(self, call: Call) -> Step | None:
         """The unplayed step nearest to the call, if its conversation is as long as the call's."""
-        left = {step.index: self._calls.recorded(step) for step in self._tape.unplayed()}
+        left = {recorded.index: recorded for recorded in self._calls.recorded(self._tape.unplayed())}
         nearest = self._calls.explain(call, list(left.values())).servable
         if nearest is None or _length(left[nearest].call) != _length(call):
             return None
@@ -142,7 +142,7 @@ class ForkAt(Policy):
         return self._tape.take_step(nearest)
 
     def _refuse(self, call: Call) -> Refuse:
-        miss = self._calls.explain(call, [self._calls.recorded(step) for step in self._tape.steps()])
+        miss = self._calls.explain(call, self._calls.recorded(self._tape.steps()))
         return Refuse(reason=miss.reason, miss=miss)
 
     def unasked(self) -> tuple[int, ...]:

@@ -1,9 +1,11 @@
 """Record and replay: one path, different policies; and where a replay stops on its way."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Protocol
 
+from rewind.errors import DamagedStore
 from rewind.match.call import Call
 from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, explain_miss
@@ -39,8 +41,13 @@ class RecordedCalls:
             self._known[step.index] = self._recall(step)
         return self._known[step.index]
 
-    def recorded(self, step: Step) -> RecordedCall:
-        return RecordedCall(index=step.index, call=self.call(step), played=self._tape.played(step.index))
+    def recorded(self, steps: Iterable[Step]) -> list[RecordedCall]:
+        """The steps as calls, less those whose requests are damaged: nothing can be compared with them."""
+        calls = []
+        for step in steps:
+            with suppress(DamagedStore):
+                calls.append(RecordedCall(step.index, self.call(step), played=self._tape.played(step.index)))
+        return calls
 
     def explain(self, call: Call, recorded: Sequence[RecordedCall]) -> Miss:
         return explain_miss(call, recorded, session=self._session, fork_at=self._fork_at)
@@ -86,7 +93,7 @@ class Replay(Policy):
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
-        return self._calls.explain(call, [self._calls.recorded(step) for step in steps])
+        return self._calls.explain(call, self._calls.recorded(steps))
 
 
 # Stops: before each step from one on, or once one is through. They go by step, not by count: what a request matches

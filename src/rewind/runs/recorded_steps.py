@@ -6,8 +6,10 @@ from contextlib import suppress
 
 from rewind.errors import DamagedStore
 from rewind.gateway.listener import has_waiting_client
+from rewind.gateway.playout import why_unplayable
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.ids import MatchKey
 from rewind.model.step import Step
 from rewind.playback.tape import Tape
 from rewind.store.journal.reader import SessionReader
@@ -39,15 +41,22 @@ class RecordedSteps:
         return understand(self.request(step), ignore=self._ignore, index=step.index)
 
     def answer(self, step: Step) -> HttpResponse | None:
+        """The recorded answer, to be played. Raises DamagedStore if it cannot be read, or not be played."""
         response = step.response
         if response is None or response.head is None:
             return None
-        return HttpResponse(
+        answer = HttpResponse(
             head=response.head,
             body=self._reader.blob(response.body),
             chunks=response.chunks,
             trailers=response.trailers,
         )
+        if why := why_unplayable(step.request.head, answer):
+            session = self.recording.session
+            raise DamagedStore(
+                f"The answer cannot be played: {why}.", hint=f"rewind inspect {session.ref}:{step.index}"
+            )
+        return answer
 
     def with_readings(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         """These steps, with what their answers say in short."""
@@ -60,8 +69,14 @@ class RecordedSteps:
     def tape(self, *, unanswered_from: int | None = None) -> Tape:
         """All of them, to be played once; see ``Tape``."""
         other_rules = self._without_keys or self.recording.session.start.ignore != self._ignore
-        key_of = (lambda step: self.call(step).key) if other_rules else None
-        return Tape(self.recording.steps, key_of, unanswered_from=unanswered_from)
+        return Tape(self.recording.steps, self._key_now if other_rules else None, unanswered_from=unanswered_from)
+
+    def _key_now(self, step: Step) -> MatchKey:
+        """By the rules in force now; of a request that is damaged the recorded one."""
+        try:
+            return self.call(step).key
+        except DamagedStore:
+            return step.request.match_key
 
     def warm_up(self, tape: Tape, listener: socket.socket) -> None:
         """Until the agent makes its first call, read answers from disk, so that its calls need not wait for that."""

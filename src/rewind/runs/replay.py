@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from rewind.dataclass import dataclass
+from rewind.errors import DamagedStore
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.gateway.options import UpstreamOptions
@@ -41,6 +42,7 @@ from rewind.store.library import Library
 from rewind.store.replays import note_replay
 
 DIFF_LINES = 40
+_DAMAGE_TOLD = 5
 
 Sameness = Literal["identical", "beginning", "different", "not compared"]
 """Of what was printed, with what was printed then; a run that was stopped can only print its beginning."""
@@ -158,6 +160,8 @@ class _ReplayRun:
         ):
             self._steps.warm_up(self._tape, listener)
             junction = self._junction(run.recording)
+            for damage in self._steps.recording.damage[:_DAMAGE_TOLD]:
+                junction.remark("the recording is damaged", damage)
             with serving(run, junction, self._dialer) as bypasses:
                 code = course.through(run.child)
         course.close()
@@ -213,12 +217,12 @@ class _ReplayRun:
             options.home, ts=options.clock.now(), session=session.start.id, steps=(step.index for step in tally.served)
         )
         output, difference = _compare(
-            self._steps.output("stdout"), b"".join(self._printed), self._redactor, whole=course.stopped is None
+            self._recorded_output(tally), b"".join(self._printed), self._redactor, whole=course.stopped is None
         )
         connects = self._dialer.connects if self._dialer is not None else 0
         return ReplayResult(
             session_id=session.start.id,
-            played=self._tape.count_played,
+            played=len({step.index for step in tally.served}),
             total=len(self._tape),
             drifted=tally.drifted,
             live=tally.live,
@@ -234,6 +238,14 @@ class _ReplayRun:
             stopped=course.stopped,
             unasked=course.unasked,
         )
+
+    def _recorded_output(self, tally: Tally) -> bytes | None:
+        """What was printed then; what cannot be read is not compared, and the result says so."""
+        try:
+            return self._steps.output("stdout")
+        except DamagedStore as problem:
+            tally.remark("what the agent printed then", f"cannot be compared. {problem.message}")
+            return None
 
 
 def _dialer(options: ReplayOptions) -> Dialer | None:

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -183,3 +184,22 @@ def test_our_own_entries_stay_in_their_order_whatever_their_times_say() -> None:
     later, earlier = EXCHANGES[2], EXCHANGES[0]
     back = read_har(har_of(session_of(ForeignRecording(exchanges=(later, earlier), tool="test"))))
     assert [one.request.body for one in back.exchanges] == [later.request.body, earlier.request.body]
+
+
+def test_a_body_that_is_not_the_log_of_a_websocket_is_written_as_a_body() -> None:
+    """A server may switch to another protocol, and a file may hold anything under status 101."""
+    for body in (
+        b"",
+        b'{"message":"hello"}',
+        b"\0\xff",
+        b'{"from":"client","at":1,"op":"cont","fin":true,"base64":""}',
+    ):
+        odd = EXCHANGES[-1].response
+        assert odd is not None
+        exchange = replace(EXCHANGES[-1], response=replace(odd, body=body))
+        (entry,) = json.loads(har_of(session_of(ForeignRecording(exchanges=(exchange,), tool="test"))))["log"][
+            "entries"
+        ]
+        content = entry["response"]["content"]
+        plain = base64.b64decode(content["text"]) if content.get("encoding") else content["text"].encode()
+        assert plain == body or entry["_webSocketMessages"] == []

@@ -2,13 +2,14 @@
 
 import asyncio
 import selectors
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rewind.gateway.exchange import Play
-from rewind.gateway.playout import framed, play_at_once, play_paced
-from rewind.model.http import Chunk, Headers, HttpResponse, ResponseHead
+from rewind.gateway.playout import framed, play_at_once, play_paced, why_unplayable
+from rewind.model.http import Chunk, Headers, HttpResponse, RequestHead, ResponseHead
 from rewind.model.step import Ending
 
 CHUNKED: Headers = (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked"))
@@ -177,3 +178,49 @@ def test_a_client_that_left_is_not_written_to() -> None:
     with asyncio.Runner(loop_factory=NoWaiting) as runner:
         assert runner.run(play_paced(paper, play, "POST")) is False
     assert b"b" not in b"".join(data for _, data in paper.written)
+
+
+ASKED = RequestHead(method="POST", scheme="https", host="api.openai.com", port=443, target="/v1", headers=())
+SWITCHING = replace(ASKED, headers=(("Upgrade", "websocket"),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (recorded((0, b"x"), status=0), "status is 0"),
+        (recorded((0, b"x"), status=100), "status is 100"),
+        (recorded((0, b"x"), status=199), "status is 199"),
+        (recorded((0, b"x"), status=1000), "status is 1000"),
+        (recorded((0, b"{}"), status=101), "did not ask"),
+        (recorded((0, b"x"), headers=(("A", "b\r\nSet-Cookie: c"),)), "cannot be sent"),
+        (recorded((0, b"x"), headers=(("A\n", "b"),)), "cannot be sent"),
+        (recorded((0, b"x"), headers=(("A", "€"),)), "cannot be sent"),
+        (recorded((0, b"x"), version="1.1 200 OK\r\n"), "cannot be sent"),
+        (recorded((0, b"x"), trailers=(("A", "\0"),)), "cannot be sent"),
+    ],
+)
+def test_an_answer_that_would_hang_or_mislead_its_client_is_not_played(answer: HttpResponse, why: str) -> None:
+    assert why in (why_unplayable(ASKED, answer) or "")
+
+
+def test_answers_that_gateways_record_are_played() -> None:
+    log = b'{"from":"server","at":1,"op":"text","fin":true,"text":"hi"}\n'
+    assert why_unplayable(SWITCHING, recorded((0, log), status=101)) is None
+    assert "not the log" in (why_unplayable(SWITCHING, recorded((0, b"{}"), status=101)) or "")
+    for status in (200, 204, 304, 404, 529, 999):
+        assert why_unplayable(ASKED, recorded((0, b"x"), headers=(("A", "é"),), status=status)) is None
+
+
+@pytest.mark.parametrize("lengths", [("2", "9"), ("9", "2"), ("9",), ("x",)])
+def test_a_whole_body_has_one_right_length_whatever_lengths_were_recorded(lengths: tuple[str, ...]) -> None:
+    headers = tuple(("Content-Length", length) for length in lengths)
+    head, pieces, _, _ = framed(recorded((0, b"ok"), headers=headers), "POST", Ending.COMPLETE)
+    assert head.lower().count(b"content-length") == 1
+    assert b"Content-Length: 2\r\n" in head
+    assert pieces == [(0, b"ok")]
+
+
+def test_a_coding_that_clients_may_not_know_ends_with_the_connection() -> None:
+    for coding, usable in (("chunked", True), (" Chunked", True), ("gzip, chunked", False), ("notchunked", False)):
+        answer = recorded((0, b"ok"), headers=(("Transfer-Encoding", coding),))
+        assert framed(answer, "POST", Ending.COMPLETE)[3] is usable
