@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from rewind.conversation.outline import outline_of
 from rewind.dataclass import dataclass
-from rewind.errors import BadCassette, EnvironmentProblem, SessionNotFound, UsageError
+from rewind.errors import BadCassette, DamagedStore, EnvironmentProblem, SessionNotFound, UsageError
 from rewind.formats.har import went_over_http, write_har
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, Status, split_step
@@ -26,6 +26,7 @@ from rewind.pricing.spending import Pricing, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.removal import Blob, Removed, with_matches_removed
 from rewind.reading.report import RunReport, report_text
+from rewind.reading.session import without_damaged_bodies
 from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal, compiled_patterns
 from rewind.redaction.scan import Scan, SecretFinding
@@ -205,25 +206,43 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
         )
     with library.open(source) as reader:
         whole = reader.recording()
-        recording = whole if options.steps is None else _only(whole, *options.steps)
-        recording = replace(recording, session=replace(recording.session, file=None))
-        blob: Blob = reader.blob
-        removed, before = Removed(), recording
-        if patterns:
-            recording, blob, removed = with_matches_removed(
-                recording, blob, Removal(patterns), lambda done, total: on_progress(_LOOKED_THROUGH, done, total)
-            )
-        if recording != before or len(recording.steps) < len(whole.steps):
-            recording = _under_its_own_id(recording)
-        export = Exported(
-            source=source,
-            recording=recording,
-            form=options.form,
-            removed=removed,
-            findings=findings_in(recording, blob, on_progress),
-            left_out=len(whole.steps) - len(recording.steps),
-        )
+        try:
+            export, blob = _chosen(source, whole, reader.blob, options, patterns, on_progress)
+        except DamagedStore:
+            # Only now is every body read once more: what can be read of it is exported, and the rest is named.
+            legible = without_damaged_bodies(whole, reader.blob)
+            export, blob = _chosen(source, legible, reader.blob, options, patterns, on_progress)
+            if export.recording.session.id == source.id:
+                export = replace(export, recording=_under_its_own_id(export.recording))
         yield export, blob
+
+
+def _chosen(
+    source: Session,
+    whole: Recording,
+    blob: Blob,
+    options: ExportOptions,
+    patterns: tuple[re.Pattern[str], ...],
+    on_progress: OnProgress,
+) -> tuple[Exported, Blob]:
+    recording = whole if options.steps is None else _only(whole, *options.steps)
+    recording = replace(recording, session=replace(recording.session, file=None))
+    removed, before = Removed(), recording
+    if patterns:
+        recording, blob, removed = with_matches_removed(
+            recording, blob, Removal(patterns), lambda done, total: on_progress(_LOOKED_THROUGH, done, total)
+        )
+    if recording != before or len(recording.steps) < len(whole.steps):
+        recording = _under_its_own_id(recording)
+    export = Exported(
+        source=source,
+        recording=recording,
+        form=options.form,
+        removed=removed,
+        findings=findings_in(recording, blob, on_progress),
+        left_out=len(whole.steps) - len(recording.steps),
+    )
+    return export, blob
 
 
 def findings_in(recording: Recording, blob: Blob, on_progress: OnProgress = ignored) -> tuple[SecretFinding, ...]:

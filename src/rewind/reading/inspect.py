@@ -15,7 +15,7 @@ from rewind.model.step import StepKind
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.reading.session import open_session, read_outline
+from rewind.reading.session import open_session, read_body_of, read_outline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,8 @@ class StepDetail:
     response_body: bytes | None
     with_response: bool = True
     """False where only the request was asked for."""
+    damage: tuple[str, ...] = ()
+    """A half that cannot be read; it is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +73,9 @@ Inspection = SessionOverview | StepDetail | ToolCallDetail | StepContext
 
 def inspect_session(home: Path, ref: str, prices: Prices, *, on_progress: OnProgress = ignored) -> SessionOverview:
     with open_session(home, ref) as reader:
-        recording = reader.recording()
-        outline = read_outline(reader, recording, on_progress)
+        recording, damage = reader.recording(), list[str]()
+        outline = read_outline(reader, recording, on_progress, damage=damage)
+        recording = replace(recording, damage=(*recording.damage, *damage))
     costs = {entry.step.index: cost_of(prices, entry.step, entry.reading) for entry in outline.steps}
     calls = [entry for entry in outline.steps if entry.kind is StepKind.LLM_CALL]
     return SessionOverview(
@@ -94,19 +97,24 @@ def inspect_step(
     response: bool = True,
     on_progress: OnProgress = ignored,
 ) -> StepDetail:
-    """``request`` and ``response``: which bodies are read."""
+    """``request`` and ``response``: which bodies are read. Raises DamagedStore if none of them can be."""
     with open_session(home, ref) as reader:
         recording = _upto(reader.recording(upto=index), index)
         entry = _understood(recording, read_outline(reader, recording, on_progress), index)
         step = entry.step
-        answer = step.response
+        asked, problem = read_body_of(reader.blob, step, "request") if request else (None, None)
+        answered, another = read_body_of(reader.blob, step, "answer") if response else (None, None)
+        damage = tuple(filter(None, (problem, another)))
+        if damage and len(damage) == request + response:
+            step.bodies(reader.blob)  # nothing is left to be shown: raises, with the reason
         return StepDetail(
             session=recording.session.id,
             step=entry,
             cost=cost_of(prices, step, entry.reading),
-            request_body=reader.blob(step.request.body) if request else None,
-            response_body=reader.blob(answer.body) if response and answer is not None else None,
-            with_response=response,
+            request_body=asked,
+            response_body=answered if step.response is not None else None,
+            with_response=response and another is None,
+            damage=damage,
         )
 
 

@@ -203,7 +203,7 @@ def step_detail(item: StepDetail) -> dict[str, Any]:
     step = item.step
     view = session_views.step(item.session, step.step, item.request_body or b"", item.response_body)
     view |= {"cost_usd": item.cost, "place": place(step), "asked": asked(step.asked)}
-    view |= {"answered": step.answered and answered(step.answered)}
+    view |= {"answered": step.answered and answered(step.answered), "damage": list(item.damage)}
     if item.request_body is None:
         del view["request"], view["asked"]
     if not item.with_response:

@@ -36,6 +36,7 @@ def exported(export: "Exported") -> dict[str, Any]:
             "unmatched": list(removed.idle),
         },
         "findings": [_finding(finding) for finding in export.findings],
+        "damage": list(export.recording.damage),
     }
 
 

@@ -6,8 +6,9 @@
 import base64
 import binascii
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from rewind.dataclass import dataclass
 
 OPERATIONS = ("cont", "text", "binary", "close", "ping", "pong")
 

@@ -72,7 +72,8 @@ def command(
     changes nothing: --redact removes it, also where it is encoded (base64, URLs). With --redact or --steps the file
     is a session of its own, with its own id.
 
-    Exit code: 0 written · 1 something looks like a secret, and --strict-secrets was given.
+    Exit code: 0 written · 1 something looks like a secret, and --strict-secrets was given · 6 written, but something
+    is damaged and left out.
 
     \b
     Examples:
@@ -107,4 +108,6 @@ def command(
         write_data(exported.data)
     flags = tuple(name for name, given in (("--har", har), ("--markdown", markdown)) if given)
     print_exported(err(), exported, ExportCommand(session, options, flags, home=app.home_flag))
-    return ExitCode.DIFFERENT if exported.data is None else ExitCode.OK
+    if exported.data is None:
+        return ExitCode.DIFFERENT
+    return ExitCode.ENVIRONMENT if exported.recording.damage else ExitCode.OK

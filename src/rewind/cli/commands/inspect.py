@@ -97,7 +97,7 @@ def command(
         print_json(views.inspection(inspection))
     else:
         print_inspection(out(), inspection, full=full)
-    return ExitCode.OK
+    return ExitCode.ENVIRONMENT if isinstance(inspection, reading.StepDetail) and inspection.damage else ExitCode.OK
 
 
 def _check_options(ref: str, index: int | None, *, context: bool, others: list[bool], changes: bool) -> None:

@@ -221,7 +221,7 @@ def _print_step(terminal: Terminal, detail: StepDetail) -> None:
     entry = detail.step
     request = entry.step.request
     terminal.line(Span(f"{detail.session}:{request.index}", "bold"), "  ", *_headline(entry))
-    print_facts(terminal, _facts(entry, detail.cost))
+    print_facts(terminal, [*_facts(entry, detail.cost), *(("damage", Span(one, "red")) for one in detail.damage)])
     if detail.request_body is not None:
         terminal.line()
         terminal.line(Span(f"{request.head.method} {request.head.url}", "bold"))
