@@ -10,6 +10,8 @@ from cryptography.x509.oid import NameOID
 
 from bench.traffic import HOST
 
+NAMES = (HOST, "api.anthropic.com", "localhost")
+
 
 def make_certificates(folder: Path) -> tuple[Path, Path]:
     """The CA's certificate; the upstream's certificate with its key."""
@@ -24,7 +26,7 @@ def make_certificates(folder: Path) -> tuple[Path, Path]:
     )
     leaf = (
         _blank(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)]), ca_name, key.public_key())
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in NAMES]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())

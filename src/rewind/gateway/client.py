@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import NamedTuple, Protocol, cast
 
 from rewind.dataclass import dataclass
+from rewind.gateway.acknowledgement import acknowledge
 from rewind.gateway.exchange import Decided, Exchange, Hold, Origin, Pass, Play, Reply, RequestHandler, Verdict
 from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, refit_head, write_head
 from rewind.gateway.playout import play_at_once, play_paced
@@ -102,9 +103,11 @@ class ClientConnection(asyncio.Protocol):
             return
         if self._frames is not None:
             self._frames.client_data(data)
-            return
-        self._buffer += data
-        self._advance()
+        else:
+            self._buffer += data
+            self._advance()
+        if self._transport is not None and (self._incoming is None or not self._incoming.complete or self._frames):
+            acknowledge(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

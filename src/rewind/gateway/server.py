@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from rewind.gateway.acknowledgement import acknowledge
 from rewind.gateway.client import Callers, ClientConnection, Peer, RunContext
 from rewind.gateway.dial import UpstreamFailed
 from rewind.gateway.exchange import Origin, RequestHandler, Route
@@ -55,6 +56,8 @@ class TunnelEnd(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self._other is not None, "joined before it is read"
         self._other.send(data)
+        if self._transport is not None:
+            acknowledge(self._transport)
 
     def send(self, data: bytes) -> None:
         if self._transport is None:

@@ -8,6 +8,7 @@ import asyncio
 from collections import defaultdict
 from typing import Protocol, cast
 
+from rewind.gateway.acknowledgement import acknowledge
 from rewind.gateway.dial import Dialer
 from rewind.gateway.exchange import Origin
 from rewind.gateway.options import ParentProxy
@@ -52,6 +53,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.transport.abort()  # nobody asked: this connection is out of step
         else:
             self.carrier.upstream_data(data)
+            acknowledge(self.transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
