@@ -228,6 +228,8 @@ class InProcessRun(Caller):
 
     def steps_so_far(self) -> tuple[Step, ...]:
         """What was asked and answered so far: from the tape as recorded, live as it was kept."""
+        if self._begun.gateway.is_here and not self._begun.gateway.is_this_thread:
+            self.flush()
         return tuple(sorted((*self._tally.served, *self._live_steps), key=lambda step: step.request.ts))
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ written, the agent started, and only then the gateway loaded; connections wait i
 import os
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from rewind.store.files import sweep
 from rewind.store.journal.writer import SessionWriter, Stream
 from rewind.version import __version__
 
+SWITCH_SECONDS = 0.0005
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -125,9 +127,12 @@ class SessionRecording:
         self.writer_thread.later(lambda: self.writer.surroundings(surroundings))
 
     def flush(self) -> None:
-        """Wait until all that was told so far is on disk."""
+        """Wait until all that was told so far is on disk, with its meaning."""
         done = threading.Event()
-        self.writer_thread.ask(lambda: None, lambda _nothing: done.set())
+        # First behind the steps that are still to be kept, then behind what they mean.
+        self.writer_thread.ask(
+            lambda: None, lambda _nothing: self.writer_thread.ask_when_quiet(lambda: None, lambda _nothing: done.set())
+        )
         done.wait()
 
     def end(self, exit_code: int, tally: Tally) -> float:
@@ -135,12 +140,11 @@ class SessionRecording:
         self.outputs.finish()
         ended = self._clock.now()
         # What is still to be written may be redacted, and remarked on: both are counted then, not now.
-        self.writer_thread.later(
+        self.writer_thread.close(
             lambda: self.writer.end(
                 ended=ended, exit_code=exit_code, redactions=self._redactor.count, remarks=self._remarks(tally)
             )
         )
-        self.writer_thread.close()
         return ended
 
     def _remarks(self, tally: Tally) -> tuple[str, ...]:
@@ -205,7 +209,7 @@ def behind_gateway(
     """
     rules = host_rules(start)
     ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
-    with _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
+    with _prompt_threads(), _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
         recording = begin()
         tees = [*([] if tee is None else [tee]), *([] if recording is None else [recording.outputs.tee])]
 
@@ -226,6 +230,17 @@ def _new_ca(home: Path, rules: HostRules) -> RunCa:
     from rewind.gateway.certificates import new_ca  # lazily: it takes long to load, and mostly a CA was kept
 
     return new_ca(home, rules)
+
+
+@contextmanager
+def _prompt_threads() -> Iterator[None]:
+    """While it runs, the gateway's thread need not wait 5 ms, Python's default, for one that works out meaning."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def host_rules(start: SessionStart) -> HostRules:

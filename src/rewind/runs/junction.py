@@ -7,8 +7,8 @@
                                                        └─ StopRun  the same, to everything from now on
 
 Requests and answers are redacted here before they reach the store; standard streams in ``runs/harness.py``, imports
-in ``reading/import_.py``. The gateway's thread appends what is arriving to the step's part file (one write), and waits
-for the writer thread only at the end of an answer.
+in ``reading/import_.py``. The gateway's thread keeps what is short itself, and appends what is arriving to the step's
+part file (one write); it waits for the writer thread only at the end of an answer to a long request.
 """
 
 import json
@@ -57,7 +57,9 @@ class Junction:
     recall: Callable[[Step], Call] | None = None
     """The recorded call of a step."""
     watch: Callable[[Step], None] | None = None
-    """Told of each step that asked the world, once it is written; on the gateway's thread or the writer thread."""
+    """Told of each step that asked the world, once it is written; on the writer thread."""
+    watch_first: bool = False
+    """Whether an answer's end is shown to the agent only after ``watch`` has been told of it."""
     held_requests: HeldRequests | None = None
     """Has requests wait until somebody has looked at them."""
     live_hosts: HostRules = HostRules(())
@@ -142,7 +144,7 @@ class RecordedExchange(PassThrough):
         if self._early:
             # The answer does not depend on what the request says: understanding it can wait for the writer thread.
             self._count(identify(self._head).kind)
-            self._write(lambda step_writer: step_writer.request(self._understood(request), None, note))
+            self._keep(request, note)
             return Pass()
         # As it came: a request that equals a recorded one to the byte has nothing in it that would be redacted.
         served = self._junction.policy.at_a_glance(request)
@@ -153,7 +155,9 @@ class RecordedExchange(PassThrough):
         self._count(call.provider.kind)
         decision, kept = self._on_its_way(served or self._junction.policy.decide(call), call, request)
         asked_key = call.key if kept.key != call.key else None
-        self._write(lambda step_writer: step_writer.request(kept, asked_key, note))
+        if self._step_writer is not None:
+            head, body = kept.request.head, kept.request.body
+            self._step_writer.keep(head, len(body), lambda: body, lambda _same: kept, asked_key=asked_key, note=note)
         if self._junction.held_requests is None:
             return self._carry(decision, kept, request)
         return self._junction.held_requests.take(call, decision, lambda: self._carry(decision, kept, request))
@@ -167,13 +171,12 @@ class RecordedExchange(PassThrough):
 
     def about_to_show(self) -> None:
         if self._answer is not None and self._step_writer is not None:
-            self._answer.secure(self._step_writer.writer_thread, self._step_writer.index, self._since_request())
+            self._step_writer.about_to_show(self._answer, self._since_request())
 
     async def answer_ended(self, ending: Ending, *, trailers: Headers = (), reason: str | None = None) -> None:
         at = self._since_request()
         if not self._arrived:
-            note = "the exchange ended before the request was complete; its body is not kept"
-            self._write(lambda step_writer: step_writer.request(self._understood(self._whole(b"")), None, note))
+            self._keep(self._whole(b""), "the exchange ended before the request was complete; its body is not kept")
         if ending is Ending.NO_ANSWER:
             self._junction.remark(self._head.host, f"did not answer: {self._junction.redactor.text(reason or '')}")
         if self._step_writer is not None:
@@ -183,10 +186,7 @@ class RecordedExchange(PassThrough):
             )
             if answer is not None:
                 response = answer.finish(at, response, redactor.response_headers(trailers))
-            reading = await self._step_writer.now(lambda step_writer: step_writer.response(answer, response))
-            if reading is not None:
-                self._junction.tally.read(reading)
-                self._tell(replace(response, reading=reading))
+            await self._step_writer.answered(answer, response, self._read, at_once=self._junction.watch_first)
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
         return bool(_frame_meaning(recorded) == _frame_meaning(self._junction.redactor.text(sent)))
@@ -203,11 +203,23 @@ class RecordedExchange(PassThrough):
     def _understood(self, request: HttpRequest) -> Call:
         """The request as it may be kept, understood."""
         redactor = self._junction.redactor
-        redacted = HttpRequest(
-            head=redactor.request_head(request.head), body=redactor.body(request.body, request.head.headers)
+        return self._call(
+            HttpRequest(
+                head=redactor.request_head(request.head), body=redactor.body(request.body, request.head.headers)
+            )
         )
+
+    def _call(self, redacted: HttpRequest) -> Call:
         index = 0 if self._step_writer is None else self._step_writer.index
         return understand(redacted, ignore=self._junction.ignore, index=index)
+
+    def _keep(self, request: HttpRequest, note: str | None) -> None:
+        """Have a request kept that nobody needs to understand now."""
+        if self._step_writer is not None:
+            redactor, head, body = self._junction.redactor, request.head, request.body
+            self._step_writer.keep(
+                redactor.request_head(head), len(body), lambda: redactor.body(body, head.headers), self._call, note=note
+            )
 
     def _on_its_way(self, decision: Decision, call: Call, request: HttpRequest) -> tuple[Decision, Call]:
         """What was decided, and the call in the form in which it will be kept."""
@@ -290,6 +302,11 @@ class RecordedExchange(PassThrough):
         kept = answer.finish(0, bare, self._junction.redactor.response_headers(response.trailers))
         self._write(lambda step_writer: on_written(replace(kept, reading=step_writer.response(answer, kept))))
 
+    def _read(self, response: StepResponse) -> None:
+        """A provider's answer is written, and understood."""
+        self._junction.tally.read(response.reading)
+        self._tell(response)
+
     def _tell(self, response: StepResponse) -> None:
         watch, step_writer = self._junction.watch, self._step_writer
         if watch is not None and step_writer is not None and step_writer.written is not None:
@@ -305,7 +322,7 @@ class RecordedExchange(PassThrough):
         return self._junction.clock.ticks() - self._began_at
 
     def _write(self, work: Callable[[StepWriter], Any]) -> None:
-        """Have it done on the writer thread, where there is something to write with."""
+        """Have it done in the writer thread's own time, where there is something to write with."""
         if self._step_writer is not None:
             self._step_writer.later(work)
 

@@ -1,7 +1,8 @@
 """A step on its way into the journal: what was asked, what was answered, and the little of its meaning that lists show.
 
-An answer is redacted as it comes, and safe on disk before the agent sees it. Whatever understanding comes to, nothing
-is raised: the bytes are kept, and a remark says what was not understood.
+An answer is redacted as it comes, and safe on disk before the agent sees it. The agent waits for bytes and short lines
+only; meaning is worked out when the gateway is quiet. Whatever it comes to, nothing is raised: the bytes are kept, and
+a remark says what was not understood.
 """
 
 import asyncio
@@ -18,10 +19,14 @@ from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, Request
 from rewind.model.ids import MatchKey
 from rewind.model.message import Answered, Asked
 from rewind.model.step import Reading, Step, StepKind, StepRequest, StepResponse
+from rewind.providers.catalogue import identify
 from rewind.providers.summary import LONG_ANSWER, READ_LIMIT, short
 from rewind.redaction.redactor import Redactor
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.part import PartFile
+
+SHORT_WORK = 64 * 1024
+"""Bytes that the gateway's own thread keeps in less time than another thread takes to be woken."""
 
 
 @dataclass(slots=True)
@@ -201,7 +206,7 @@ class StepSummary:
 
 
 class StepWriter:
-    """One step, written on the writer thread of its run."""
+    """One step, written as the session's other steps are: see ``WriterThread``."""
 
     def __init__(
         self,
@@ -214,18 +219,96 @@ class StepWriter:
         self.writer_thread = writer_thread
         self.index = writer_thread.next_index()
         self.written: StepRequest | None = None
-        """The asking half, once it is in the journal."""
+        """The asking half, once it is in the journal with its meaning."""
         self._ts = ts
         self._summary = StepSummary(self.index, threads, ignore, remark)
+        self._bare: StepRequest | None = None
+        """The asking half without its meaning."""
+        self._kept: StepRequest | None = None
+        """The same with the name of its bytes, once they are kept."""
+        self._told: StepRequest | None = None
+        """As a short line of the journal has it."""
 
     # ── from the gateway's thread ────────────────────────────────────────────────────────────────────────
 
+    def keep(
+        self,
+        head: RequestHead,
+        size: int,
+        body: Callable[[], bytes],
+        understood: Callable[[HttpRequest], Call],
+        *,
+        asked_key: MatchKey | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Have a request kept whose body will have about that size: at once if it is short.
+
+        Head and body are without secrets. ``asked_key`` is given where the agent had asked something else.
+        """
+        provider = identify(head)
+        self._bare = bare = StepRequest(
+            index=self.index,
+            ts=self._ts,
+            kind=provider.kind,
+            provider=provider.name,
+            match_key=MatchKey(""),
+            head=head,
+            asked_key=asked_key,
+            note=note,
+        )
+
+        def store() -> None:
+            request = HttpRequest(head=head, body=body())
+            self._kept = kept = self.writer_thread.writer.request_bytes(bare, request.body)
+            self.writer_thread.when_quiet(lambda: self._request_line(kept, understood(request)), len(request.body))
+
+        if size > SHORT_WORK or not self.writer_thread.here(store):
+            self.writer_thread.later(store)
+
     def later(self, work: Callable[["StepWriter"], Any]) -> None:
-        """Have this done, without waiting."""
-        self.writer_thread.later(lambda: work(self))
+        """Have this done when there is time, after all that was told of this step before."""
+        self.writer_thread.later(lambda: self.writer_thread.when_quiet(lambda: work(self)))
 
     async def now(self, work: Callable[["StepWriter"], T]) -> T | None:
         """Have this done, and wait until it is; ``None`` when that failed, which the writer thread remembers."""
+        return await self._wait(lambda tell: self.writer_thread.ask(lambda: work(self), tell))
+
+    async def answered(
+        self,
+        answer: AnswerRecorder | None,
+        response: StepResponse,
+        on_written: Callable[[StepResponse], None],
+        *,
+        at_once: bool = False,
+    ) -> None:
+        """Keep the whole answer, so that the agent may see its end. Its meaning follows; ``at_once``: is waited for."""
+        if self._kept is None:
+            await self.now(lambda _self: None)  # behind the request
+        body = b"" if answer is None else answer.body
+        if body is not None and len(body) > SHORT_WORK:
+            write = await self.now(lambda _self: self._acknowledge(response, body))
+        else:
+            write = self._acknowledge(response, body)
+        if write is None:
+            return
+
+        def read() -> None:
+            reading = self._summary.reading(answer, response)
+            write(reading)
+            on_written(replace(response, reading=reading))
+
+        weight = 0 if answer is None or answer.copy is None else sum(map(len, answer.copy))
+        if at_once or self.writer_thread.is_behind:
+            await self._wait(lambda tell: self.writer_thread.ask_when_quiet(read, tell))
+        else:
+            self.writer_thread.when_quiet(read, weight)
+
+    def about_to_show(self, answer: AnswerRecorder, at: int) -> None:
+        """The agent is about to see what came of the answer so far."""
+        self._tell_request()
+        answer.secure(self.writer_thread, self.index, at)
+
+    async def _wait(self, begin: Callable[[Callable[[T | None], None]], None]) -> T | None:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T | None] = loop.create_future()
 
@@ -234,17 +317,31 @@ class StepWriter:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(done.set_result, result)
 
-        self.writer_thread.ask(lambda: work(self), tell)
+        begin(tell)
         return await done
+
+    # ── writing: bytes and short lines on either thread ──────────────────────────────────────────────────────
+
+    def _tell_request(self) -> None:
+        """No answer stands in a session without what it answers."""
+        request = self._kept or self._bare
+        if self.written is None and request is not None and request is not self._told:
+            self._told = request
+            self.writer_thread.writer.asked(request)
+
+    def _acknowledge(self, response: StepResponse, body: bytes | None) -> Callable[[Reading], None]:
+        self._tell_request()
+        return self.writer_thread.writer.answered(self.index, response, body)
 
     # ── writing: on the writer thread ─────────────────────────────────────────────────────────────────────
 
-    def request(self, call: Call, asked_key: MatchKey | None, note: str | None) -> None:
-        """``asked_key`` where the agent had asked something else."""
-        self.written = self._summary.request(call, ts=self._ts, asked_key=asked_key, note=note)
-        self.writer_thread.writer.request(self.written, call.request.body)
+    def _request_line(self, kept: StepRequest, call: Call) -> None:
+        read = self._summary.request(call, ts=self._ts, asked_key=kept.asked_key, note=kept.note)
+        self.written = replace(read, body=kept.body, body_size=kept.body_size)
+        self.writer_thread.writer.request_line(self.written)
 
     def response(self, answer: AnswerRecorder | None, response: StepResponse) -> Reading:
+        """An answer that no provider gave."""
         body = b"" if answer is None else answer.body
         response = replace(response, reading=self._summary.reading(answer, response))
         self.writer_thread.writer.response(self.index, response, body)

@@ -31,7 +31,7 @@ class MissNote:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened at a junction, counted on the gateway's thread."""
+    """What happened at a junction, counted on the gateway's thread; tokens on the writer thread."""
 
     llm_calls: int = 0
     other_calls: int = 0

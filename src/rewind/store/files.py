@@ -85,7 +85,7 @@ class GrowingFile:
 
     def __init__(self, path: Path, *, durable: bool = False) -> None:
         self._fd = open_private(path, os.O_RDWR | os.O_APPEND)
-        self._durable = durable
+        self.durable = durable
         self.size = 0
         self.torn = False
         """Half a write is at the end and could not be taken back: nothing may follow it."""
@@ -98,7 +98,7 @@ class GrowingFile:
         try:
             while rest:  # a second turn only after a short write: it finds out why, or finishes it
                 rest = rest[os.write(self._fd, rest) :]
-            if self._durable:
+            if self.durable:
                 os.fdatasync(self._fd)
         except OSError:
             self._take_back()
@@ -113,6 +113,11 @@ class GrowingFile:
 
     def read(self, size: int, offset: int) -> bytes:
         return read_at(self._fd, size, offset)
+
+    def clear(self) -> None:
+        """Begin anew. Raises OSError."""
+        os.ftruncate(self._fd, 0)
+        self.size = 0
 
     def lock(self) -> None:
         """Lock the file until it is closed or the process dies. A file system without locks does without."""

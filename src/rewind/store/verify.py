@@ -78,7 +78,8 @@ def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
     for step, request in sorted(journal.requests.items()):
         yield f"request of step {step}", request.body, request.body_size
     for step, answer in sorted(journal.answers.items()):
-        yield f"response of step {step}", answer.response.body, answer.response.body_size
+        if not answer.in_part:
+            yield f"response of step {step}", answer.response.body, answer.response.body_size
         if answer.times is not None:
             yield f"arrival times of step {step}", answer.times, None
     for stream in ("stdin", "stdout", "stderr"):
@@ -87,11 +88,13 @@ def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
 
 
 def _unnamed(index: PackIndex, journal: Journal) -> Iterator[tuple[str, str]]:
-    """Bytes are written before the line that names them, so a kill may leave one body unnamed, the last; not more."""
+    """Bytes are written before the line that names them, so a kill may leave some unnamed: the last answer, and
+    requests that nobody has answered."""
     owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
     named = {FrameRole.REQUEST: journal.requests.keys(), FrameRole.RESPONSE: journal.answers.keys()}
     orphans = [(role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]]
-    if orphans and journal.end is None and orphans[-1] == owners[-1]:
-        orphans.pop()
+    if orphans and journal.end is None:
+        answers = [step for role, step in orphans if role is FrameRole.RESPONSE][:-1]
+        orphans = [(role, step) for role, step in orphans if step in answers]
     for role, step in orphans:
         yield ("journal", f"the pack holds a {role.name.lower()} of step {step} that no line names: lines are gone")

@@ -95,8 +95,7 @@ class Run:
             return verdict
 
         self.verdict = asyncio.run(cross(self.junction))
-        writer_thread.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=()))
-        writer_thread.close()
+        writer_thread.close(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=()))
         assert writer_thread.failure is None
         return self
 

@@ -62,8 +62,7 @@ def recorded(home: Path, *exchanges: tuple[RequestHead, Any, Any]) -> tuple[Reco
             await exchange.answer_ended(Ending.COMPLETE)
 
     asyncio.run(run())
-    writer_thread.later(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks))
-    writer_thread.close()
+    writer_thread.close(lambda: writer.end(ended=2.0, exit_code=0, redactions=0, remarks=junction.tally.remarks))
     assert writer_thread.failure is None
     library = Library(home)
     with library.open(library.find("last")) as reader:

@@ -23,10 +23,9 @@ def thread_of(home: Path) -> WriterThread:
 
 
 def end(writer_thread: WriterThread) -> None:
-    writer_thread.later(
+    writer_thread.close(
         lambda: writer_thread.writer.end(ended=START.started + 1, exit_code=0, redactions=0, remarks=())
     )
-    writer_thread.close()
 
 
 def stored(home: Path, stream: str) -> bytes | None:

@@ -174,6 +174,7 @@ class _ForkRun:
             answer_of=self._steps.answer,
             recall=self._steps.call,
             watch=self._watch,
+            watch_first=True,
             ignore=self._options.ignore,
         )
 

@@ -147,17 +147,18 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
         CREATE OR REPLACE TEMP TABLE paired AS
         SELECT *, {_OUTCOME} AS outcome FROM (
         SELECT run, step, {either},
-            any_value(ts) FILTER (kind = 'request' AND abs(ts) < 1e12) AS ts,
+            any_value(ts) FILTER (kind IN ('request', 'asked') AND abs(ts) < 1e12) AS ts,
             any_value(model) FILTER (kind = 'request') AS asked,
-            any_value(model) FILTER (kind <> 'request') AS answered,
-            CASE WHEN count_if(kind <> 'request') > 0 THEN coalesce(any_value(ending), 'complete') END AS ending,
+            any_value(model) FILTER (kind IN ('step', 'cut')) AS answered,
+            CASE WHEN count_if(kind NOT IN ('request', 'asked')) > 0
+                THEN coalesce(any_value(ending), 'complete') END AS ending,
             any_value(ms) FILTER (abs(ms) < 1e12) AS ms,
             any_value(first_ms) FILTER (abs(first_ms) < 1e12) AS first_ms,
             count(tape) > 0 AS replayed
         FROM {json_rows(batch.lines, LINE, lenient=True)}
-        WHERE kind IN ('request', 'step', 'cut') AND step IS NOT NULL
+        WHERE kind IN ('request', 'asked', 'step', 'cut', 'answered') AND step IS NOT NULL
         GROUP BY run, step
-        HAVING count_if(kind = 'request') > 0)
+        HAVING count_if(kind IN ('request', 'asked')) > 0)
         """,  # noqa: S608
         # The rule of conversation/retries.py: the last word on the same request was a failure. Few are asked twice.
         f"""

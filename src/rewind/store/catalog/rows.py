@@ -17,7 +17,7 @@ from rewind.model.program import program_of
 from rewind.store.derived import as_sql_text, columns
 from rewind.store.files import open_to_read, read_at
 from rewind.store.journal.lines import Fields, is_sound, trimmed, unseal_good
-from rewind.store.journal.reader import end_in, start_in
+from rewind.store.journal.reader import end_in, read_short_lines, start_in
 
 TOKENS = ("tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning")
 
@@ -40,6 +40,7 @@ STEP = _OF_BOTH | columns(INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOO
 LINE = _OF_BOTH | columns(VARCHAR="kind run key", BIGINT="tape")
 """What is read of a line, and as what."""
 
+_END = b'{"kind":"end"'
 _LONGEST_LINE = 4 * 1024 * 1024
 _BEYOND = 2**63
 _HALF_PAIR = b"\\ud"
@@ -66,7 +67,11 @@ class Copier:
         finally:
             os.close(fd)
         *lines, _torn = data.split(b"\n")
-        run, first = folder.name[-8:], lines[0] if lines else b""
+        run, first, size = folder.name[-8:], lines[0] if lines else b"", len(data)
+        if lines and not lines[-1].startswith(_END):
+            short_lines = read_short_lines(folder)
+            data += short_lines
+            lines[1:1] = short_lines.split(b"\n")[:-1]  # not last: the last line says how it ended
         if run not in self._runs and (usual := _usual(data, lines, run)) is not None:
             self._runs.add(run)
             self.copied += self.lines.write(b"}\n".join([*usual, b""]))
@@ -74,7 +79,7 @@ class Copier:
             run, lines = f"#{nr}", [line for line in lines if is_sound(line)]
             self.copied += sum(self.lines.write(row) for row in _careful(lines, run))
         last = lines[-1] if lines else b""
-        return {"nr": nr, "run": run, "size": len(data), **_session_row(folder.name, first, last)}
+        return {"nr": nr, "run": run, "size": size, **_session_row(folder.name, first, last)}
 
 
 def _usual(data: bytes, lines: list[bytes], run: str) -> list[bytes] | None:

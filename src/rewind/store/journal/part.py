@@ -20,6 +20,8 @@ from rewind.model.http import Chunk, ResponseHead
 from rewind.store.files import GrowingFile, read_file, reason
 from rewind.store.journal.records import response_head
 
+SHORT_LINES = "journal.part"
+"""The file of the steps that were kept and are still to be understood: lines as in a journal, in short."""
 _RECORD = struct.Struct("<IIQ")
 _TIME = struct.Struct("<Q")
 

@@ -14,7 +14,7 @@ from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
 from rewind.store.files import is_locked, is_pinned, open_to_read, read_at, read_file, reason, start_from_name
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
-from rewind.store.journal.part import PartContents, read_part
+from rewind.store.journal.part import SHORT_LINES, PartContents, read_part
 from rewind.store.journal.records import AnswerLine, Journal, decode_times, read_journal, session_end, session_start
 from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
 from rewind.store.journal.writer import Stream
@@ -107,7 +107,8 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         raise DamagedStore(f"The journal in {folder.name} cannot be opened: {reason(error)}.") from error
     try:
         running = is_locked(fd)
-        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0), run=folder.name[-8:])
+        short_lines = read_short_lines(folder)
+        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0), short_lines, run=folder.name[-8:])
     finally:
         os.close(fd)
     start = journal.start or start_from_name(folder.name)
@@ -116,14 +117,23 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
     return journal, Session(start=start, end=journal.end, status=status, folder=folder.name, pinned=pinned)
 
 
+def read_short_lines(folder: Path) -> bytes:
+    """What stands beside the journal. To be read before it: what is no longer here is there."""
+    try:
+        return read_file(folder / SHORT_LINES)
+    except OSError:  # mostly there are none; a session tells all the same what its journal has
+        return b""
+
+
 def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None) -> Totals:
     """Count the lines of a journal, reading no more of each than counting needs. Raises SessionNotFound."""
+    short_lines = read_short_lines(folder)
     try:
         data = read_file(folder / "journal.jsonl")
     except OSError as error:
         raise SessionNotFound(f"The session in {folder.name} is not there any more.") from error
     counter = TotalsCounter(pricing)
-    for fields in fields_for_counting(data):
+    for fields in (*fields_for_counting(data), *fields_for_counting(short_lines)):
         counter.line(fields)
     return counter.totals(running=running)
 
@@ -189,13 +199,16 @@ class FolderReader(SessionReader):
             damage.append("journal: the line that says what was run is gone")
         steps = []
         for index, request in sorted(journal.requests.items()):
-            if (answer := journal.answers.get(index)) is not None:
+            answer = journal.answers.get(index)
+            if answer is not None and not answer.in_part:
                 response = self._with_chunks(index, answer, damage)
-            elif session.status is Status.RUNNING:
+            elif answer is None and session.status is Status.RUNNING:
                 response = None  # still coming
             else:
-                response = self._interrupted(index, damage)
+                response = self._from_part(index, answer, damage)
             steps.append(Step(request=request, response=response))
+        if journal.unread:
+            steps = self._understood(steps, journal.unread, session.start.ignore, damage)
         damage += [
             f"journal: the request of step {n} is gone" for n in journal.answers.keys() - journal.requests.keys()
         ]
@@ -211,6 +224,36 @@ class FolderReader(SessionReader):
             damage.append(f"the arrival times of step {index} cannot be read: {error}")
             whole = Chunk(round(response.ms * 1000), response.body_size)
             return replace(response, chunks=(whole,) if whole.size else ())
+
+    def _understood(
+        self, steps: list[Step], unread: set[int], ignore: tuple[str, ...], damage: list[str]
+    ) -> list[Step]:
+        """The steps, with the meaning of those that the journal has without it."""
+        from rewind.conversation.meaning import Meanings  # lazily: only the last steps of a killed run need it
+
+        bodies: dict[BlobId, bytes] = {}
+        found: dict[int, Step] = {}
+        for step in steps:
+            if step.index in unread:
+                names = [step.request.body, *([] if step.response is None else [step.response.body])]
+                try:
+                    bodies.update({name: self.blob(name) for name in names})
+                    found[step.index] = step
+                except DamagedStore as problem:
+                    damage.append(f"what step {step.index} means cannot be worked out: {problem.message}")
+        for made in Meanings(list(found.values()), bodies, ignore).steps():
+            # The conversation it belongs to takes all steps to tell.
+            thread = found[made.index].request.thread
+            found[made.index] = replace(made, request=replace(made.request, thread=thread))
+        return [found.get(step.index, step) for step in steps]
+
+    def _from_part(self, index: int, answer: AnswerLine | None, damage: list[str]) -> StepResponse | None:
+        """What had come of an answer when its recorder died; all of it where a line says that it was complete."""
+        found = self._interrupted(index, damage)
+        if answer is None or found is None:
+            return found
+        told = answer.response
+        return replace(found, ending=told.ending, ms=told.ms, reason=told.reason, trailers=told.trailers)
 
     def _interrupted(self, index: int, damage: list[str]) -> StepResponse | None:
         """What had come of an answer when its recorder died."""

@@ -6,6 +6,7 @@ the format only grows. Values become fields and fields become values in pure fun
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -16,11 +17,13 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.journal.lines import BadLine, Fields, is_torn, lines_in_damaged_line, unseal
+from rewind.store.journal.lines import BadLine, Fields, is_torn, lines_in_damaged_line, unseal, unseal_good
 
 USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
 """Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
 _REQUEST_LINE = ("method", "scheme", "host", "port", "target")
+_MEANING = frozenset({"model", "text", "tokens_in", "tokens_out"})
+_IN_PART = frozenset({"status", "body", "size", "chunks", "head"})
 _TEXT_SHOWN = 500
 _ERROR_SHOWN = 2000
 _WHOLE = 2**63
@@ -102,8 +105,16 @@ def request_fields(request: StepRequest) -> Fields:
     }
 
 
+def asked_fields(request: StepRequest) -> Fields:
+    """A request in short, for an answer that is quicker than its ``request`` line."""
+    fields = request_fields(request)
+    return {name: fields[name] for name in fields if name not in ("model", "key")} | {"kind": "asked"}
+
+
 def step_request(fields: Fields) -> StepRequest:
-    """What a ``request`` line says. Raises BadLine."""
+    """What a ``request`` line says, or ``asked``, which has no key. Raises BadLine."""
+    if fields.get("kind") == "asked":
+        fields = {**fields, "key": ""}
     _check(fields, _REQUEST)
     return StepRequest(
         index=fields["step"],
@@ -153,6 +164,14 @@ def response_fields(index: int, ts: float, response: StepResponse, times: BlobId
     }
 
 
+def answered_fields(index: int, ts: float, response: StepResponse, times: BlobId | None, *, in_part: bool) -> Fields:
+    """An answer in short, without its meaning; ``in_part`` where its head and its bytes are still in its part."""
+    fields = response_fields(index, ts, response, times)
+    left_out = _MEANING | (_IN_PART if in_part else frozenset())
+    kept = {name: value for name, value in fields.items() if name not in left_out}
+    return {**kept, "kind": "answered"} | ({"part": True} if in_part else {})
+
+
 def _usage_fields(usage: Usage) -> Fields:
     optional = {name: getattr(usage, name) for name in USAGE_KINDS} | {"tier": usage.tier, "usage": usage.more}
     given = {name: value for name, value in optional.items() if value}
@@ -188,6 +207,8 @@ class AnswerLine:
     response: StepResponse
     times: BlobId | None
     """Where its chunks are, when the line does not hold them."""
+    in_part: bool = False
+    """Its head and its bytes are in its part."""
 
 
 def response_head(fields: Any) -> ResponseHead:
@@ -225,7 +246,7 @@ def step_answer(fields: Fields) -> AnswerLine:
         reason=fields.get("reason"),
         tape=fields.get("tape"),
     )
-    return AnswerLine(response, BlobId(chunks) if isinstance(chunks, str) else None)
+    return AnswerLine(response, BlobId(chunks) if isinstance(chunks, str) else None, bool(fields.get("part")))
 
 
 def encode_times(chunks: tuple[Chunk, ...]) -> bytes:
@@ -383,6 +404,8 @@ class Journal:
     pack_size: int | None = None
     requests: dict[int, StepRequest] = field(default_factory=dict)
     answers: dict[int, AnswerLine] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
+    """Steps of which only a short line tells the request or the answer: what it means is not in the journal."""
     surroundings: Surroundings | None = None
     damage: list[str] = field(default_factory=list)
 
@@ -391,12 +414,16 @@ class Journal:
         match fields.get("kind"):
             case "session":
                 self.start = session_start(fields)
-            case "request":
+            case "request" | "asked":
                 request = step_request(fields)
-                self.requests.setdefault(request.index, request)
-            case "step" | "cut":
-                answer = step_answer(fields)
-                self.answers.setdefault(fields["step"], answer)
+                known = self.requests.get(request.index)
+                if known is None or not known.match_key:
+                    self.requests[request.index] = request
+            case "step" | "cut" | "answered" as kind:
+                answer, index = step_answer(fields), fields["step"]
+                if index not in self.answers or index in self.unread:
+                    self.answers[index] = answer
+                    (self.unread.add if kind == "answered" else self.unread.discard)(index)
             case "surroundings":
                 self.surroundings = surroundings_in(fields)
             case "end":
@@ -404,8 +431,9 @@ class Journal:
                 self.pack_size = fields.get("pack_size")
 
 
-def read_journal(data: bytes, *, run: str | None = None) -> Journal:
-    """Read what can be read, and name what cannot. ``run``: whose journal it is."""
+def read_journal(data: bytes, short_lines: bytes = b"", *, run: str | None = None) -> Journal:
+    """Read what can be read, and name what cannot. ``short_lines`` stand beside a journal whose writer still runs, or
+    was killed; ``run``: whose journal it is."""
     journal = Journal()
     *lines, tail = data.split(b"\n")
     numbers: set[int] = set()
@@ -435,6 +463,11 @@ def read_journal(data: bytes, *, run: str | None = None) -> Journal:
                 journal.take(fields)
             except BadLine as why:
                 journal.damage.append(f"journal line {number}: it cannot be understood: {why}")
+    for fields in unseal_good(short_lines.split(b"\n")):
+        with suppress(BadLine):
+            if run is None or fields.get("run") == run:
+                journal.take(fields)
+    journal.unread.update(index for index, request in journal.requests.items() if not request.match_key)
     missing = max(numbers, default=-1) + 1 - len(numbers)
     if missing > bad:
         journal.damage.append(f"journal: {missing - bad} line(s) are gone without a trace")

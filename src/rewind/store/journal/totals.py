@@ -209,10 +209,13 @@ class TotalsCounter:
     def line(self, fields: Fields) -> None:
         """Count a line of a journal."""
         index = as_count(fields.get("step"))
-        if index is not None and fields.get("kind") == "request":
-            self.request(index, RequestFacts.of_line(fields))
-        elif index is not None and fields.get("kind") in ("step", "cut"):
-            self.answer(index, AnswerFacts.of_line(fields))
+        if index is None:
+            return
+        match fields.get("kind"):
+            case "request" | "asked":
+                self.request(index, RequestFacts.of_line(fields))
+            case "step" | "cut" | "answered":
+                self.answer(index, AnswerFacts.of_line(fields))
 
     def totals(self, *, running: bool = False) -> Totals:
         """While the session runs, an answer that has not come is not yet missing; what it costs is not known."""

@@ -2,12 +2,17 @@
 
 What a returned call has written survives the death of this process (and, if durable, of the machine). A disk that fails
 never reaches the agent: the writer says why it is ``broken``, keeps what it had whole, and does nothing more.
+
+A step may be written in two goes: its bytes with a short line (``asked``, ``answered``), so that the agent need not
+wait for what they mean, and later the line that tells it (``request``, and ``step`` or ``cut``). Short lines stand in a
+file of their own beside the journal, which is emptied when all that it tells of is in the journal.
 """
 
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -17,11 +22,11 @@ from rewind.model.clock import Clock, SystemClock
 from rewind.model.http import ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart, Surroundings
-from rewind.model.step import StepRequest, StepResponse
+from rewind.model.step import NO_BYTES, Reading, StepRequest, StepResponse
 from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
-from rewind.store.journal.part import PartFile, read_part
+from rewind.store.journal.part import SHORT_LINES, PartFile, read_part
 from rewind.store.journal.totals import AnswerFacts, RequestFacts, TotalsCounter, totals_fields
 from rewind.store.pack.bodies import BLOCK, PackWriter, blocks_of
 from rewind.store.pack.frames import FrameRole
@@ -30,10 +35,14 @@ Stream = Literal["stdin", "stdout", "stderr"]
 STREAMS: dict[Stream, FrameRole] = {"stdin": FrameRole.STDIN, "stdout": FrameRole.STDOUT, "stderr": FrameRole.STDERR}
 
 _CHUNKS_IN_LINE = 16
+_MOST_SHORT_LINES = 64 * 1024
 
 
 class SessionWriter:
-    """The one writer of a session. Call it from one thread; only ``PartFile.append`` may come from another."""
+    """The one writer of a session.
+
+    Bytes and short lines may come from any thread, and so may ``PartFile.append``; all else comes from one.
+    """
 
     def __init__(self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock) -> None:
         self.folder = folder
@@ -46,6 +55,12 @@ class SessionWriter:
         self._parts: dict[int, PartFile] = {}
         self._outputs: dict[Stream, GrowingFile] = {}
         self._journal = lines
+        self._lines = threading.Lock()
+        self._short_lines: GrowingFile | None = None
+        self._told_in_short: set[int] = set()
+        """Steps that the journal itself does not tell of, or not yet whole."""
+        self.storing = threading.RLock()
+        """Held while the bytes of a request are stored."""
         self._pack = pack
 
     @classmethod
@@ -80,10 +95,27 @@ class SessionWriter:
 
     def request(self, request: StepRequest, body: bytes) -> None:
         """Keep a complete request."""
+        self.request_line(self.request_bytes(request, body))
+
+    def request_bytes(self, request: StepRequest, body: bytes) -> StepRequest:
+        """Keep the bytes of a request; the request with their name. Waits while another thread keeps another's."""
+        blob = NO_BYTES
+        if self.broken is None:
+            with self._writing(f"the request of step {request.index}"), self.storing:
+                blob = self._pack.add_request(request.index, body)
+        return replace(request, body=blob, body_size=len(body))
+
+    def asked(self, request: StepRequest) -> None:
+        """Say in short that this was asked, since its answer is about to be seen."""
         if self.broken is None:
             with self._writing(f"the request of step {request.index}"):
-                blob = self._pack.add_request(request.index, body)
-                self._write(records.request_fields(replace(request, body=blob, body_size=len(body))))
+                self._write_short(records.asked_fields(request))
+
+    def request_line(self, request: StepRequest) -> None:
+        """Say what was asked, and what it means."""
+        if self.broken is None:
+            with self._writing(f"the request of step {request.index}"):
+                self._write(records.request_fields(request))
                 self._counter.request(request.index, RequestFacts.of(request))
 
     def part(self, index: int, head: ResponseHead) -> PartFile:
@@ -111,12 +143,46 @@ class SessionWriter:
                     part.path.unlink(missing_ok=True)
 
     def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
+        self._response_line(index, *self._response_bytes(index, response, body))
+
+    def _response_bytes(self, index: int, response: StepResponse, body: bytes) -> tuple[StepResponse, BlobId | None]:
+        """The answer with the name of its bytes, and the name of its times where a line cannot hold them."""
         times = records.encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
         blob, size = self._pack.add_whole(FrameRole.RESPONSE, index, blocks_of(body), beside=times)
-        response = replace(response, body=blob, body_size=size)
-        line = records.response_fields(index, self._clock.now(), response, blob_id(times) if times else None)
-        self._write(line)
+        return replace(response, body=blob, body_size=size), blob_id(times) if times else None
+
+    def _response_line(self, index: int, response: StepResponse, times: BlobId | None) -> None:
+        self._write(records.response_fields(index, self._clock.now(), response, times))
         self._counter.answer(index, AnswerFacts.of(response))
+        with self._lines:
+            self._told_in_short.discard(index)
+            lines = self._short_lines
+            if lines is not None and lines.size > _MOST_SHORT_LINES and not self._told_in_short:
+                lines.clear()
+
+    def answered(self, index: int, response: StepResponse, body: bytes | None) -> Callable[[Reading], None]:
+        """Keep a whole answer, and say so in short, before the agent sees its end; ``None``: its part has the bytes.
+
+        What it gives back writes the line with its meaning, later.
+        """
+        if body is None or self.broken is not None:
+            if self.broken is None:
+                with self._writing(f"the response of step {index}"):
+                    self._write_short(records.answered_fields(index, self._clock.now(), response, None, in_part=True))
+            return lambda reading: self.response(index, replace(response, reading=reading), body)
+        kept: tuple[StepResponse, BlobId | None] = response, None
+        part = self._parts.pop(index, None)
+        with self._writing(f"the response of step {index}"):
+            kept = self._response_bytes(index, response, body)
+            self._write_short(records.answered_fields(index, self._clock.now(), *kept, in_part=False))
+            if part is not None:
+                part.discard()
+        return lambda reading: self._answer_read(index, *kept, reading)
+
+    def _answer_read(self, index: int, response: StepResponse, times: BlobId | None, reading: Reading) -> None:
+        if self.broken is None:
+            with self._writing(f"the response of step {index}"):
+                self._response_line(index, replace(response, reading=reading), times)
 
     def output(self, stream: Stream, data: bytes) -> None:
         """Keep what the agent read or wrote. Empty data says: the stream was there."""
@@ -155,6 +221,8 @@ class SessionWriter:
             self._write(records.end_fields(end, totals_fields(self._counter.totals()), self._pack.size))
             for stream in blobs:
                 (self.folder / f"{stream}.part").unlink(missing_ok=True)
+            if self.broken is None:
+                (self.folder / SHORT_LINES).unlink(missing_ok=True)
         self.close()
 
     def _pack_outputs(self) -> dict[Stream, BlobId]:
@@ -179,12 +247,22 @@ class SessionWriter:
             part.close()
         for file in self._outputs.values():
             file.close()
+        if self._short_lines is not None:
+            self._short_lines.close()
         self._pack.close()
         self._journal.close()
 
     def _write(self, fields: Fields) -> None:
-        self._journal.append(seal(stamped(fields, run=self._run, number=self._number)))
-        self._number += 1
+        with self._lines:
+            self._journal.append(seal(stamped(fields, run=self._run, number=self._number)))
+            self._number += 1
+
+    def _write_short(self, fields: Fields) -> None:
+        with self._lines:
+            if self._short_lines is None:
+                self._short_lines = GrowingFile(self.folder / SHORT_LINES, durable=self._journal.durable)
+            self._short_lines.append(seal(stamped(fields, run=self._run, number=-1)))
+            self._told_in_short.add(fields["step"])
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[None]:

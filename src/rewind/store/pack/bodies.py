@@ -7,6 +7,7 @@ their own. A response shares nothing with anybody: damage elsewhere cannot reach
 
 import hashlib
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
@@ -41,12 +42,23 @@ def name_of(digest: bytes) -> BlobId:
     return BlobId("sha256:" + digest.hex())
 
 
+class _Packer(threading.local):
+    """A compressor is one thread's at a time, and costs too much to be made for each frame."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+
 class PackWriter:
-    """Adds bodies to a pack. Raises OSError, with the pack as whole as before."""
+    """Adds bodies to a pack. Raises OSError, with the pack as whole as before.
+
+    Requests are added one at a time; whole bodies by any thread, at any time.
+    """
 
     def __init__(self, path: Path, *, durable: bool = False) -> None:
         self._file = GrowingFile(path, durable=durable)
-        self._packer = zstandard.ZstdCompressor(level=_LEVEL)
+        self._appending = threading.Lock()
+        self._packer = _Packer()
         self._chunks: dict[bytes, bytes] = {}
         self._bodies: set[bytes] = set()
         self._recent = RecentRecipes()
@@ -115,8 +127,10 @@ class PackWriter:
         return name_of(whole.digest()), size
 
     def _append(self, role: FrameRole, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None) -> int:
-        offset = self._file.size
-        self._file.append(frames.encode_frame(role, step, chunks, recipe, self._packer))
+        frame = frames.encode_frame(role, step, chunks, recipe, self._packer.compressor)
+        with self._appending:
+            offset = self._file.size
+            self._file.append(frame)
         return offset
 
 

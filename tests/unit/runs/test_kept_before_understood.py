@@ -1,0 +1,196 @@
+"""An answer is on disk before the agent sees its end; what it means follows, or is worked out when it is read."""
+
+import asyncio
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rewind.model.clock import SystemClock
+from rewind.model.http import RequestHead, ResponseHead
+from rewind.model.ids import SessionId
+from rewind.model.session import Recording, SessionStart
+from rewind.model.step import Ending, Step
+from rewind.playback.policies import RecordAll
+from rewind.providers.hosts import HostRules
+from rewind.redaction.redactor import Redactor
+from rewind.redaction.secrets import Secrets
+from rewind.runs import writer_thread as threads
+from rewind.runs.junction import Junction
+from rewind.runs.writer_thread import WriterThread
+from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
+from rewind.store.journal.writer import SessionWriter
+from rewind.store.library import Library
+from rewind.store.verify import verify_session
+
+KEY = "sk-live-0123456789abcdefghijklmnop"
+JSON = (("content-type", "application/json"),)
+EVENTS = (("content-type", "text/event-stream"), ("transfer-encoding", "chunked"))
+HEAD = RequestHead(
+    method="POST",
+    scheme="https",
+    host="api.openai.com",
+    port=443,
+    target="/v1/chat/completions",
+    headers=(("content-type", "application/json"), ("authorization", f"Bearer {KEY}")),
+)
+
+
+def question(number: int, size: int = 100) -> bytes:
+    text = f"question {number} with {KEY} " + "words " * (size // 6)
+    return json.dumps({"model": "gpt-x", "messages": [{"role": "user", "content": text}]}).encode()
+
+
+def whole_answer(number: int) -> bytes:
+    said = {"role": "assistant", "content": f"answer {number}"}
+    usage = {"prompt_tokens": 10 + number, "completion_tokens": 2}
+    return json.dumps(
+        {"id": "a", "model": "gpt-x-1", "choices": [{"index": 0, "message": said}], "usage": usage}
+    ).encode()
+
+
+def events(number: int) -> list[bytes]:
+    pieces = [{"choices": [{"index": 0, "delta": {"content": f"{word}{number} "}}]} for word in ("a", "b", "c")]
+    return [b"data: " + json.dumps(piece).encode() + b"\n\n" for piece in pieces] + [b"data: [DONE]\n\n"]
+
+
+class Recorder:
+    """A junction that writes a session, as ``record`` does."""
+
+    def __init__(self, home: Path) -> None:
+        start = SessionStart(
+            id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0"
+        )
+        self.writer = SessionWriter.create(home, start)
+        self.writer_thread = WriterThread(self.writer)
+        self.junction = Junction(
+            policy=RecordAll(),
+            rules=HostRules(("*",)),
+            redactor=Redactor(Secrets()),
+            clock=SystemClock(),
+            online=True,
+            writer_thread=self.writer_thread,
+        )
+
+    async def ask(self, number: int, *, streamed: bool = False, size: int = 100) -> None:
+        exchange = self.junction.begin(HEAD)
+        exchange.arrived(question(number, size))
+        exchange.answer_began(ResponseHead(status=200, reason="OK", headers=EVENTS if streamed else JSON))
+        for piece in events(number) if streamed else [whole_answer(number)]:
+            exchange.answer_piece(piece, ends_chunk=True)
+            if streamed and piece != b"data: [DONE]\n\n":
+                exchange.about_to_show()
+        await exchange.answer_ended(Ending.COMPLETE)
+
+    def end(self) -> None:
+        self.writer_thread.close(
+            lambda: self.writer.end(ended=2.0, exit_code=0, redactions=0, remarks=self.junction.tally.remarks)
+        )
+        assert self.writer_thread.failure is None
+
+
+@pytest.fixture
+def never_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that can wait is done before the end."""
+    monkeypatch.setattr(threads, "QUIET_SECONDS", 1e6)
+
+
+def read(home: Path) -> tuple[Recording, list[bytes]]:
+    library = Library(home)
+    with library.open(library.find("7f3a2b9c")) as reader:
+        recording = reader.recording()
+        return recording, [body for step in recording.steps for body in step.bodies(reader.blob)]
+
+
+def comparable(step: Step) -> Step:
+    """Less what a session that was killed does not tell: its conversations, and where transfer chunks ended."""
+    assert step.response is not None
+    return replace(
+        step, request=replace(step.request, thread=None), response=replace(step.response, chunks=(), first_ms=None)
+    )
+
+
+def kinds(home: Path, name: str = "journal.jsonl") -> list[str]:
+    (journal,) = home.glob(f"sessions/*/{name}")
+    return [json.loads(line)["kind"] for line in journal.read_bytes().splitlines()]
+
+
+def ask_all(recorder: Recorder) -> None:
+    async def run() -> None:
+        await recorder.ask(1)
+        await recorder.ask(2, streamed=True)
+        await recorder.ask(3, size=200_000)
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("never_quiet")
+def test_what_was_kept_and_not_understood_when_the_recorder_died_is_understood_when_it_is_read(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    recorder = Recorder(whole)
+    ask_all(recorder)
+    shutil.copytree(whole, killed)  # the disk as a kill would leave it at this moment
+    recorder.end()
+    assert kinds(killed) == ["session"]
+    assert kinds(killed, "journal.part") == ["asked", "answered"] * 3
+    assert not list(whole.glob("sessions/*/*part*")), "all of it is in the journal and the pack"
+    expected, bodies = read(whole)
+    found, kept = read(killed)
+    assert found.damage == ()
+    assert kept == bodies
+    assert [comparable(step) for step in found.steps] == [comparable(step) for step in expected.steps]
+    assert [step.response and step.response.reading.text for step in found.steps] == [
+        "answer 1",
+        "a2 b2 c2",
+        "answer 3",
+    ]
+    assert verify_session(next((killed / "sessions").iterdir())) == ()
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in killed.rglob("*") if path.is_file())
+
+
+@pytest.mark.usefixtures("never_quiet")
+def test_steps_that_only_short_lines_tell_of_are_counted(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    ask_all(recorder)
+    library = Library(tmp_path)
+    running = library.find("7f3a2b9c")
+    totals = library.totals(running)
+    ((_, counted),) = find_sessions(Catalog(tmp_path), tmp_path, SessionQuery(), 10).rows
+    recorder.end()
+    for one in (totals, counted):
+        assert (one.steps, one.llm_calls, one.cut, one.errors) == (3, 3, 0, 0)
+
+
+def test_the_lines_with_the_meaning_follow_when_the_gateway_is_quiet(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+
+    async def run() -> None:
+        await recorder.ask(1)
+        async with asyncio.timeout(10):
+            while "step" not in kinds(tmp_path):  # noqa: ASYNC110  nobody announces it
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    recorder.end()
+    assert kinds(tmp_path) == ["session", "request", "step", "end"]
+
+
+def test_what_waits_to_be_understood_does_not_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, never_quiet: None
+) -> None:
+    monkeypatch.setattr(threads, "MOST_WAITING", 100_000)
+    recorder = Recorder(tmp_path)
+    most = 0
+
+    async def run() -> None:
+        nonlocal most
+        for number in range(1, 80):
+            await recorder.ask(number, size=20_000)
+            most = max(most, recorder.writer_thread._weight)
+
+    asyncio.run(run())
+    recorder.end()
+    assert most < 1_000_000
+    assert len(read(tmp_path)[0].steps) == 79
