@@ -110,7 +110,8 @@ def test_what_rewind_writes_is_for_its_owner_only(lab: MakeLab) -> None:
     assert json.loads(recorded.text)["object"] == "chat.completion"
     exports = bench.folder / "exports"
     exports.mkdir()
-    (exports / "there.rw").touch(0o644)
+    (exports / "team.rw").touch()
+    (exports / "team.rw").chmod(0o664)
     for words in (
         ("replay", recorded.session, "--on-miss", "live", *bench.upstream),
         ("fork", f"{recorded.session}:1", "--set", "temperature=0", *bench.upstream),
@@ -118,13 +119,14 @@ def test_what_rewind_writes_is_for_its_owner_only(lab: MakeLab) -> None:
         ("stats",),
         ("search", "hello"),
         *(("export", recorded.session, "-o", exports / f"run.{ending}") for ending in ("rw", "rw.zst", "har", "md")),
-        ("export", recorded.session, "--force", "-o", exports / "there.rw"),
+        ("export", recorded.session, "--force", "-o", exports / "team.rw"),
         ("import", exports / "run.har"),
         ("verify",),
     ):
         bench.rewind(*words, prefix=open_to_all, env=KEYS).ok()
-    written = [path for path in exports.iterdir() if path.is_file()]
-    assert len(written) == 5
+    assert (exports / "team.rw").stat().st_mode & 0o777 == 0o664, "who made it readable meant it"
+    written = [path for path in exports.iterdir() if path.name != "team.rw"]
+    assert len(written) == 4
     assert {"catalog.duckdb", "search.duckdb", "replays.jsonl"} <= {path.name for path in bench.home.iterdir()}
     for path in [bench.home, *bench.home.rglob("*"), *written]:
         allowed = 0o700 if path.is_dir() else 0o600

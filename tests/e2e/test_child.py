@@ -63,6 +63,13 @@ def session_line(home: Path) -> dict[str, object]:
     return line
 
 
+def end_line(home: Path) -> dict[str, object]:
+    journal = next((home / "sessions").glob("*/journal.jsonl"))
+    line: dict[str, object] = json.loads(journal.read_bytes().splitlines()[-1])
+    assert line["kind"] == "end", line
+    return line
+
+
 # Standard input
 
 
@@ -267,8 +274,8 @@ class Terminal:
 
     def __init__(self, home: Path, command: list[str], *, rows: int = 31, columns: int = 117) -> None:
         self.seen = b""
-        self._pid, self.master = pty.fork()
-        if self._pid == 0:
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
             try:
                 os.chdir(home.parent)
                 words = [*REWIND, "record", "--", *command]
@@ -303,7 +310,7 @@ class Terminal:
                 self.seen += data
         except OSError:
             pass  # the terminal is closed
-        _, status = os.waitpid(self._pid, 0)
+        _, status = os.waitpid(self.pid, 0)
         os.close(self.master)
         return os.waitstatus_to_exitcode(status)
 
@@ -357,6 +364,59 @@ def test_ctrl_c_interrupts_the_agent_and_rewind_keeps_what_it_did(home: Path) ->
     assert b"tidied up" in terminal.seen
     assert b"Session recorded" in terminal.seen
     assert b"Traceback" not in terminal.seen
+
+
+TIDIES = (
+    "import os, signal, sys, time\n"
+    "def told(number, frame):\n"
+    "    signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    "    open(sys.argv[1], 'w').write('tidied up')\n"
+    "    os._exit(7)\n"
+    "signal.signal(signal.SIGHUP, told)\n"
+    "print('ready', flush=True)\n"
+    "while True: signal.pause()"
+)
+DIES = "import signal; print('ready', flush=True); signal.pause()"
+TALKS_ON = "import time\nprint('ready', flush=True)\nwhile True: print('y' * 500, flush=True); time.sleep(0.001)"
+
+
+@pytest.mark.parametrize(
+    ("code", "ends_with"), [(TIDIES, 7), (DIES, 128 + signal.SIGHUP), (TALKS_ON, 128 + signal.SIGHUP)]
+)
+def test_a_closed_terminal_ends_the_session_cleanly(home: Path, tmp_path: Path, code: str, ends_with: int) -> None:
+    """The agent gets the signal, and the session its last line."""
+    terminal = Terminal(home, python(code, str(tmp_path / "told")))
+    terminal.read_until(lambda seen: b"ready" in seen)
+    os.close(terminal.master)
+    _, status = os.waitpid(terminal.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == ends_with
+    assert end_line(home)["exit_code"] == ends_with
+    assert (code != TIDIES) or (tmp_path / "told").read_text() == "tidied up"
+    run_rewind(["verify"], home, cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_signals_while_the_run_is_ending_do_not_cost_its_last_line(home: Path, number: signal.Signals) -> None:
+    """Shells send more than one: some come when the agent has ended, and what it printed is still being written."""
+    code = "import sys, os; sys.stdout.write('x' * 20_000_000); sys.stdout.flush(); os._exit(0)"
+    with started(home, python(code), stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(0.005)
+            if any(home.glob("sessions/*/stdout.part")):
+                process.send_signal(number)
+    assert end_line(home)["exit_code"] in (0, 128 + number), "the agent ended by itself, or of the signal"
+    assert process.returncode in (end_line(home)["exit_code"], -number), "ended; or ended by the last one, at the end"
+
+
+def test_when_nobody_reads_what_rewind_says_the_agents_exit_code_stays(home: Path) -> None:
+    with started(home, python("import sys; sys.stdin.read(); raise SystemExit(3)"), stdin=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stderr.close()
+        process.stdout = process.stderr = None
+        process.communicate(b"", timeout=PATIENCE)
+    assert process.returncode == 3
+    assert end_line(home)["exit_code"] == 3
 
 
 def test_the_end_of_input_reaches_the_agent(home: Path) -> None:

@@ -5,6 +5,7 @@ and the module of a command is imported when that command is used.
 """
 
 import atexit
+import contextlib
 import io
 import os
 import sys
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> int:
     except RewindError as error:
         return _report(error)
     except KeyboardInterrupt:
-        sys.stderr.write("rewind: interrupted\n")
+        _say("rewind: interrupted\n")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return READER_GONE if _reader_is_gone() else _report_bug()
@@ -109,7 +110,8 @@ def _say(text: str) -> None:
     # Lazily: the regular expressions of the screen are no part of ``--help``.
     from rewind.safe import safe
 
-    sys.stderr.write(safe(text))
+    with contextlib.suppress(OSError):  # a terminal that was closed: there is nobody to tell
+        sys.stderr.write(safe(text))
 
 
 def _reader_is_gone() -> bool:

@@ -42,6 +42,8 @@ FORWARDED = (
     signal.SIGUSR2,
     signal.SIGWINCH,
 )
+ENDING = frozenset({signal.SIGHUP, signal.SIGTERM})
+"""What a closed terminal or a shutdown sends, often more than once: the session's last line is written all the same."""
 
 
 def check_command(command: Sequence[str], environ: Mapping[str, str], cwd: str | None = None) -> None:
@@ -119,7 +121,7 @@ class Child:
         try:
             self._process = self._spawn(list(agent.command), dict(variables or agent.environ))
         except BaseException:
-            self._restore_signals()
+            self.release()
             raise
 
     @property
@@ -141,7 +143,7 @@ class Child:
         code = self._process.wait()
         if self._terminal is not None:
             self._terminal.take_back()
-        self._restore_signals()
+        self._restore_signals(set(self._handlers) - ENDING)
         for name, pump in self._pumps.items():
             pump.join(LAST_OUTPUT_SECONDS)
             while name in self._showing and pump.is_alive():
@@ -150,6 +152,10 @@ class Child:
             self._tee("stdin", self._file_read())
         self._code = 128 - code if code < 0 else code
         return self._code
+
+    def release(self) -> None:
+        """All that belongs to its run is written: from now on signals are ours again."""
+        self._restore_signals(set(self._handlers))
 
     def end(self, grace: float) -> None:
         """Have it end, and what it started: asked to first, and after the grace period made to. From any thread."""
@@ -238,17 +244,15 @@ class Child:
 
     def _copy_out(self, reading: int, fd: int, name: Stream) -> None:
         """From the child to our own stream, then to the tee."""
+        shown = True
         try:
-            while data := _read(reading):
+            while shown and (data := _read(reading)):
                 self._showing.add(name)
-                if self._shown:
-                    _write_all(fd, data)
+                shown = not self._shown or _shows(fd, data)
                 self._tee(name, data)
                 self._showing.discard(name)
-        except OSError:
-            pass  # our reader left, or its disk is full: closing the pipe lets the child feel it
         finally:
-            os.close(reading)
+            os.close(reading)  # where our reader left, the child feels it
 
     def _copy_in(self, writing: int) -> None:
         """From our own standard input to the child's."""
@@ -256,8 +260,8 @@ class Child:
             while data := _read(0):
                 _write_all(writing, data)
                 self._tee("stdin", data)
-        except BrokenPipeError:
-            pass  # the child does not want more
+        except OSError:
+            pass  # the child does not want more, or its terminal is closed
         finally:
             os.close(writing)
 
@@ -288,9 +292,9 @@ class Child:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._handlers[number] = signal.signal(number, self._forward)
 
-    def _restore_signals(self) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+    def _restore_signals(self, numbers: set[int]) -> None:
+        for number in numbers:
+            signal.signal(number, self._handlers.pop(number))
 
     def _forward(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGWINCH:
@@ -335,6 +339,15 @@ def _read(fd: int) -> bytes:
             return b""  # a terminal whose other end closed says EIO
 
 
+def _shows(fd: int, data: bytes) -> bool:
+    """Write it to our own stream. False: our reader left, the terminal is closed, or the disk is full."""
+    try:
+        _write_all(fd, data)
+    except OSError:
+        return False
+    return True
+
+
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
@@ -352,9 +365,11 @@ class RawTerminal:
 
     def __init__(self, master: int) -> None:
         self._master = master
-        self._settings: list[Any] = termios.tcgetattr(0)
-        atexit.register(self.take_back)
-        tty.setraw(0, termios.TCSADRAIN)
+        self._settings: list[Any] = []
+        with contextlib.suppress(termios.error):  # it was closed meanwhile
+            self._settings = termios.tcgetattr(0)
+            atexit.register(self.take_back)
+            tty.setraw(0, termios.TCSADRAIN)
 
     def resize(self) -> None:
         """Our window has another size now."""
@@ -363,7 +378,8 @@ class RawTerminal:
     def take_back(self) -> None:
         """Make our terminal what it was. May be asked again."""
         if self._settings:
-            termios.tcsetattr(0, termios.TCSADRAIN, self._settings)
+            with contextlib.suppress(termios.error):  # it is closed: there is nobody to give it back to
+                termios.tcsetattr(0, termios.TCSADRAIN, self._settings)
             self._settings = []
             atexit.unregister(self.take_back)
 

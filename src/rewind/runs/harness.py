@@ -203,9 +203,9 @@ def behind_gateway(
 ) -> Iterator[AgentRun]:
     """Start the command; what it asks of the hosts of ``start`` comes to the listener, and waits there.
 
-    ``begin`` writes the first line of the journal, where the run becomes a session; if the agent then cannot be
-    started, nothing of it stays. ``tee`` is told of the agent's standard streams, too. Raises EnvironmentProblem,
-    CommandNotFound.
+    ``begin`` writes the first line of the journal, where the run becomes a session, whose last line is to be written
+    within; if the agent then cannot be started, nothing of it stays. ``tee`` is told of the agent's standard streams,
+    too. Raises EnvironmentProblem, CommandNotFound.
     """
     rules = host_rules(start)
     ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
@@ -223,7 +223,10 @@ def behind_gateway(
             if recording is not None:
                 recording.abandon()
             raise
-        yield AgentRun(agent, child, recording, listener, ca, rules, offline)
+        try:
+            yield AgentRun(agent, child, recording, listener, ca, rules, offline)
+        finally:
+            child.release()
 
 
 def _new_ca(home: Path, rules: HostRules) -> RunCa:

@@ -107,9 +107,11 @@ def record(options: RecordOptions) -> RecordResult:
                 tally=tally,
             )
             dialer = Dialer(options.upstream, environ)
-            stack.enter_context(serving(run, junction, dialer, provenance=recording))
-        code = run.child.wait()
-    ended = recording.end(code, tally)
+            with serving(run, junction, dialer, provenance=recording):
+                code = run.child.wait()
+        else:
+            code = run.child.wait()
+        ended = recording.end(code, tally)
     return RecordResult(
         session_id=start.id,
         exit_code=code,
@@ -137,5 +139,7 @@ def _run_unrecorded(options: RecordOptions, agent: AgentCommand, problem: Rewind
     """The store cannot be used; the agent must not suffer for it."""
     if options.announce is not None:
         options.announce(f"Not recording: {problem.message}")
-    code = Child(agent, lambda _name, _data: None).wait()
+    child = Child(agent, lambda _name, _data: None)
+    code = child.wait()
+    child.release()
     return RecordResult(session_id="", exit_code=code, broken=problem.message)

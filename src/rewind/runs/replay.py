@@ -164,11 +164,11 @@ class _ReplayRun:
                 junction.remark("the recording is damaged", damage)
             with serving(run, junction, self._dialer) as bypasses:
                 code = course.through(run.child)
-        course.close()
-        for index in course.left_out:
-            junction.remark(f"step {index}", "was not asked")
-        if run.recording is not None:
-            run.recording.end(code, junction.tally)
+            course.close()
+            for index in course.left_out:
+                junction.remark(f"step {index}", "was not asked")
+            if run.recording is not None:
+                run.recording.end(code, junction.tally)
         return self._result(run.recording, junction.tally, code, len(bypasses))
 
     def _begin(self, agent: AgentCommand) -> SessionRecording:

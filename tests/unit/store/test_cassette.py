@@ -363,19 +363,23 @@ def test_a_session_too_large_for_a_cassette_is_told_when_it_is_written(monkeypat
 # Files.
 
 
-def test_a_file_is_written_whole_with_the_rights_of_the_umask(tmp_path: Path) -> None:
+def test_a_file_is_written_whole_for_its_owner_or_as_the_umask_says(tmp_path: Path) -> None:
     data = taped(PAIRS).cassette()
     path = tmp_path / "cassettes" / "x.rw"
     before = os.umask(0o027)
     try:
         write_cassette_file(path, data)
+        write_cassette_file(path.with_name("shared.rw"), data, shared=True)
     finally:
         os.umask(before)
     assert path.read_bytes() == data
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.with_name("shared.rw").stat().st_mode) == 0o640
     assert read_cassette_file(path).session.file == str(path)
+    path.chmod(0o664)
     write_cassette_file(path, taped([]).cassette())
-    assert [found.name for found in path.parent.iterdir()] == ["x.rw"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664, "who made it readable meant it"
+    assert sorted(found.name for found in path.parent.iterdir()) == ["shared.rw", "x.rw"]
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ Everything given to ``line`` passes ``safe`` on its way, so what an agent or a m
 never steer the terminal.
 """
 
+import errno
 import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TextIO
 
 from rewind.dataclass import dataclass
@@ -49,6 +51,10 @@ ASCII = str.maketrans(
 """For streams whose encoding has none of our signs."""
 
 
+_NOBODY_THERE = (errno.EIO, errno.EPIPE)
+"""The terminal was closed, or the reader of the pipe left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Some text in one style. The text may come from anywhere: it is made safe when it is shown."""
@@ -67,6 +73,8 @@ class Terminal:
     width: int = PIPE_WIDTH
     signs: bool = True
     """Whether the encoding has ``✓`` and the like."""
+    talk: bool = False
+    """For words to a person, who may have left: then they are for nobody, and what was done stays done."""
 
     def line(self, *parts: str | Span) -> None:
         """One line of text; strings are plain spans."""
@@ -90,9 +98,11 @@ class Terminal:
         try:
             self.stream.write(shown if self.signs else shown.translate(ASCII))
             self.stream.flush()
-        except BrokenPipeError:
-            raise
         except OSError as problem:
+            if self.talk and problem.errno in _NOBODY_THERE:
+                return
+            if isinstance(problem, BrokenPipeError):
+                raise
             raise EnvironmentProblem(f"The output could not be written: {problem.strerror}.") from problem
 
 
@@ -110,7 +120,7 @@ def out() -> Terminal:
 
 def err() -> Terminal:
     """Where talk goes."""
-    return terminal(sys.stderr)
+    return replace(terminal(sys.stderr), talk=True)
 
 
 def _has_colour(tty: bool, env: Mapping[str, str]) -> bool:

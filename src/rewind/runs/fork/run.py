@@ -141,10 +141,10 @@ class _ForkRun:
                 code = run.child.wait()
                 ended_by_us = self._enough.is_set()
                 self._enough.set()
-        stopped = self._policy.over if ended_by_us else junction.tally.stopped
-        if stopped is not None:
-            junction.remark("this run", f"was stopped: {stopped}")
-        recording.end(code, junction.tally)
+            stopped = self._policy.over if ended_by_us else junction.tally.stopped
+            if stopped is not None:
+                junction.remark("this run", f"was stopped: {stopped}")
+            recording.end(code, junction.tally)
         return self._result(recording, junction.tally, code, stopped)
 
     def _start(self, command: tuple[str, ...]) -> SessionStart:

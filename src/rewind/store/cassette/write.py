@@ -6,6 +6,7 @@ byte. Then come the session, its steps and its end, and at last the small print.
 
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_IMODE
 
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.files import write_whole
@@ -109,15 +110,18 @@ def _coding(headers: Headers) -> str | None:
 
 
 def write_cassette_file(path: Path, data: bytes, *, shared: bool = False) -> None:
-    """Whole or not at all; packed if the name says so; for its owner only, unless ``shared``.
+    """Whole or not at all; packed if the name says so. Raises EnvironmentProblem.
 
-    Raises EnvironmentProblem.
+    A new file is for its owner only, or where it is ``shared`` as the umask says; one that was there keeps its rights.
     """
     if path.name.endswith(".zst"):
         text, data = data, packed(data)
         if most_joined(len(data)) < most_joined(len(text)):
             _check_readable(data)
     try:
-        write_whole(path, data, shared=shared)
+        mode = None if shared else 0o600
+        if path.is_file() and not path.is_symlink():
+            mode = S_IMODE(path.stat().st_mode)
+        write_whole(path, data, mode=mode)
     except OSError as error:
         raise EnvironmentProblem(f"Cannot write {path}: {reason(error)}.") from error
