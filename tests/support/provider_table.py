@@ -190,7 +190,7 @@ ASKED = (
     Column("continues", lambda row: row.asked.continues == said.EARLIER_ID, _asks(said.EARLIER_ID)),
 )
 ANSWERED = (
-    Column("text", lambda row: row.answered.text == said.TEXT, lambda row: True),
+    Column("text", lambda row: row.answered.text == said.TEXT, _answers(said.TEXT)),
     Column("thinking", _thought, _answers(said.THOUGHT)),
     Column("tool calls", _calls, _answers(said.CALLS[1][2]["unit"])),
     Column("their ids", _call_ids, _answers(said.CALLS[0][0])),
@@ -200,13 +200,13 @@ ANSWERED = (
     ),
     ID,
     ANSWERED_BY,
-    Column("stop reason", lambda row: bool(row.answered.stop), lambda row: True),
+    Column("stop reason", lambda row: bool(row.answered.stop), lambda row: bool(row.answered.text)),
     ERROR,
     BROKE_OFF,
 )
 TOKENS = (
     INPUT,
-    Column("output", lambda row: row.answered.usage.output == said.WRITTEN, lambda row: True),
+    Column("output", lambda row: row.answered.usage.output == said.WRITTEN, _answers(said.WRITTEN)),
     Column(
         "cache read", lambda row: row.answered.usage.cache_read == said.READ_FROM_CACHE, _answers(said.READ_FROM_CACHE)
     ),

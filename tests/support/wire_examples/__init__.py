@@ -6,6 +6,7 @@ from support.wire_examples import (
     cohere,
     embeddings,
     gemini,
+    generation,
     ollama,
     openai_chat,
     openai_responses,
@@ -21,6 +22,7 @@ EXAMPLES: tuple[Example, ...] = (
     *ollama.EXAMPLES,
     *cohere.EXAMPLES,
     *bedrock.EXAMPLES,
+    *generation.EXAMPLES,
     *embeddings.EXAMPLES,
     *tool_servers.EXAMPLES,
 )

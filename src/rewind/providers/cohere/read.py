@@ -151,7 +151,12 @@ def _take_state(draft: AnswerDraft, document: Any) -> None:
     draft.named(document)
     draft.stopped(text_at(document, "finish_reason") or text_at(document, "delta", "finish_reason"))
     for usage in (at(document, "meta"), at(document, "usage"), at(document, "delta", "usage")):
-        draft.count({name: first_count(usage, places) for name, places in _TOLD.items()})
+        count_usage(draft, usage)
+
+
+def count_usage(draft: AnswerDraft, usage: Any) -> None:
+    """The tokens that an object of Cohere's tells, for :data:`USAGE`."""
+    draft.count({name: first_count(usage, places) for name, places in _TOLD.items()})
 
 
 def _failure(documents: Sequence[Any]) -> str | None:

@@ -1,5 +1,6 @@
 """OpenAI Chat Completions, and the many servers that speak it: Azure, Groq, OpenRouter, vLLM, LiteLLM, Mistral …"""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -68,7 +69,8 @@ USAGE = UsageTable(
     more={name: ((name,),) for name in _TOLD if name.endswith(("_tokens", "_searches"))},
 )
 
-_READ_FIELDS = ("model", "messages", "prompt", "tools", "functions", "stream")
+_WATSONX = re.compile(r"/ml/v1[a-z0-9-]*/(?:deployments/[^/]+/)?text/chat(?:_stream)?$")
+_READ_FIELDS = ("model", "model_id", "messages", "prompt", "tools", "functions", "stream")
 
 
 def openai_error(message: str) -> dict[str, Any]:
@@ -89,21 +91,24 @@ VOLATILE = (
 
 
 class OpenAIChatReader:
-    """Also the legacy completions, whose choices carry ``text`` instead of a message."""
+    """Also the legacy completions, whose choices carry ``text`` instead of a message; and Writer and watsonx, which
+    answer elsewhere in the same shape."""
 
     def claims(self, head: RequestHead) -> bool:
-        return head.method == "POST" and head.path.rstrip("/").endswith("/completions")
+        path = head.path.rstrip("/")
+        writer = path.endswith("/v1/chat") and "writer" in head.host.lower()
+        return head.method == "POST" and (path.endswith("/completions") or writer or _WATSONX.search(path) is not None)
 
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
         system, messages = conversation(items_at(document, "messages"))
         return Asked(
-            model=words_at(document, "model") or deployed(request.head) or None,
+            model=words_at(document, "model") or words_at(document, "model_id") or deployed(request.head) or None,
             system=system,
             messages=messages + input_messages(at(document, "prompt")),
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
-            streamed=at(document, "stream") is True,
+            streamed=at(document, "stream") is True or request.head.path.endswith("/chat_stream"),
             note=note,
         )
 

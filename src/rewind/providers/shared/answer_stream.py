@@ -133,7 +133,8 @@ def _loose(error: Any) -> str:
     for key in ("message", "Message", "detail", "msg", "error_description", "error"):
         if found := text_at(error, key):
             return found
-    return text_at(error, "detail", 0, "msg") or text_at(error, "type")
+    listed = text_at(error, "detail", 0, "msg") or text_at(error, "errors", 0, "message")
+    return listed or text_at(error, "type")
 
 
 def request_json(request: HttpRequest) -> tuple[Any, str | None]:
