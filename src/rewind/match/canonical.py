@@ -30,6 +30,7 @@ from rewind.match.paths import Item, Key, Parameter, parse_path
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.api import Volatile
 from rewind.wire.encoding import UndecodableBody, decode
+from rewind.wire.growing_json import REQUESTS, read_each
 
 _Path = tuple[tuple[Key | Item, ...], bool]
 
@@ -103,7 +104,8 @@ def canonical_body(request: HttpRequest, volatile: Iterable[Volatile], ignore: S
         return _opaque(request.body)
     if not body:
         return Canonical("none", None)
-    body = _PLACEHOLDER.sub(b"REDACTED", body)
+    if b"REDACTED" in body:
+        body = _PLACEHOLDER.sub(b"REDACTED", body)
     media = (head.header("content-type") or "").lower()
     if "json" in media or body.lstrip()[:1] in (b"{", b"["):
         try:
@@ -146,13 +148,28 @@ def _fold(text: str) -> str:
 
 
 def _json(body: bytes) -> Any:
-    value = json.loads(body, parse_constant=_not_json)
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        level = [child for node in level for child in _children(node) if isinstance(child, dict | list)]
+    # Python reads more than JSON: those three words must be looked for, wherever they stand.
+    unusual = b"NaN" in body or b"Infinity" in body
+    value = json.loads(body, parse_constant=_not_json) if unusual else REQUESTS.loads(body)
+    within = value.values() if isinstance(value, dict) else [value]
+    if any(depth >= _DEEPEST for child in within for depth in _depths(child)):
+        raise ValueError("nested too deep")
+    return value
+
+
+def _depths(value: Any) -> Iterable[int]:
+    """Of a list, how deep each of its items is nested and one more; of other values, how deep it is nested itself."""
+    return [1 + depth for depth in read_each(_depth, value)] if isinstance(value, list) else [_depth(value)]
+
+
+def _depth(value: Any) -> int:
+    """How many objects and lists stand in each other; counted no further than matters."""
+    level = [value] if isinstance(value, dict | list) else []
+    for depth in range(_DEEPEST + 1):
         if not level:
-            return value
-    raise ValueError("nested too deep")
+            return depth
+        level = [child for node in level for child in _children(node) if isinstance(child, dict | list)]
+    return _DEEPEST + 1
 
 
 def _children(node: Any) -> Iterable[Any]:

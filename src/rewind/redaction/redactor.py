@@ -22,13 +22,49 @@ from rewind.redaction.names import (
     option_kind,
 )
 from rewind.redaction.recording_texts import TextPlace, with_texts_changed
+from rewind.redaction.scanner import Scanner, Span
 from rewind.redaction.secrets import Secrets
 from rewind.redaction.stream_redactor import StreamRedactor, redacted_output, redacted_stream, replaced
 from rewind.redaction.values import is_location, looks_random, placeholder
+from rewind.wire.chunks import common_run
 from rewind.wire.encoding import UndecodableBody, decode, encode
 
 _URL_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@]*@")
 _PARAMETER = re.compile(r"([?&#])([^=&#?]+)=([^&#]+)")
+
+
+_SHORT = 16 * 1024
+"""Bytes of a body that is searched again in less time than it takes to look it up."""
+_KEPT = 8
+_KEPT_BYTES = 8 * 1024 * 1024
+
+
+class CleanBeginnings:
+    """The last bodies in which nothing was found: a conversation that grows is searched where it is new."""
+
+    def __init__(self) -> None:
+        # Replaced as a whole and never changed, since two threads may search at once.
+        self._known: tuple[Scanner | None, tuple[bytes, ...]] = None, ()
+
+    def find(self, scanner: Scanner, data: bytes) -> list[Span]:
+        """As ``scanner.find``."""
+        if len(data) < _SHORT:
+            return scanner.find(data)
+        searched_by, known = self._known
+        if searched_by is not scanner:
+            known = ()  # what was clean may hold a value that was learned since
+        clean = max((common_run(body, 0, data, 0) for body in known), default=0)
+        spans, is_clean = scanner.search(data, clean)
+        if is_clean:
+            # What it goes on from is no longer needed.
+            others = [body for body in known if not data.startswith(memoryview(body)[:clean])]
+            kept, size = [data], len(data)
+            for body in others[: _KEPT - 1]:
+                size += len(body)
+                if size <= _KEPT_BYTES:
+                    kept.append(body)
+            self._known = scanner, tuple(kept)
+        return spans
 
 
 class Redactor:
@@ -40,6 +76,7 @@ class Redactor:
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
+        self._clean = CleanBeginnings()
         self._removals: list[int] = []  # appended to, because two threads may remove something at once
 
     def request_head(self, head: RequestHead) -> RequestHead:
@@ -101,7 +138,7 @@ class Redactor:
         coding = header(headers, "content-encoding")
         try:
             plain = decode(data, coding)
-            spans = self.secrets.scanner.find(plain)
+            spans = self._clean.find(self.secrets.scanner, plain)
             if not spans:
                 return data
             packed = encode(replaced(plain, spans), coding)

@@ -19,6 +19,8 @@ Span = tuple[int, int]
 
 _LONGEST_CHAIN = 64 * 1024
 _MOST_ESCAPES = 64
+_LONGEST_ESCAPES = 256
+"""More bytes than one escape has, with all the backslashes before it."""
 _LONGEST_LETTER = 12
 """Bytes of a letter that is written as an escape, with some backslashes before it."""
 
@@ -88,10 +90,22 @@ class Scanner:
 
     def find(self, data: bytes) -> list[Span]:
         """Where forms stand, in order. Those that overlap are one span, so no part of either is left."""
-        spans = self._as_written(data)
-        if self._forms and (unfolded := self._escapes.unfolded(data)) is not None:
-            spans += (unfolded.place(*span) for span in self._as_written(unfolded.text))
-        return united(spans)
+        return self.search(data)[0]
+
+    def search(self, data: bytes, clean: int = 0) -> tuple[list[Span], bool]:
+        """As ``find``, and whether the data is clean: it holds no form, and no escape that makes one possible.
+
+        The first ``clean`` bytes are the beginning of data that was found to be; they are not searched again.
+        """
+        start = max(0, clean - self.longest - _LONGEST_ESCAPES)
+        rest = data[start:] if start else data
+        spans = self._as_written(rest)
+        if not self._forms or (unfolded := self._escapes.unfolded(rest)) is None:
+            return [(begin + start, end + start) for begin, end in united(spans)], not spans
+        if start:
+            return self.search(data)  # such escapes count in all of it
+        spans += (unfolded.place(*span) for span in self._as_written(unfolded.text))
+        return united(spans), False
 
     def _as_written(self, data: bytes) -> list[Span]:
         spans: list[Span] = []

@@ -9,11 +9,14 @@ Linear on any input: once escapes are masked (two left-to-right replacements), e
 and the strings fall out of one split. Only what parses as JSON is cut this way.
 """
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from itertools import accumulate, pairwise
 from typing import TypeVar
+
+from rewind.dataclass import dataclass
+from rewind.wire.growing_json import REQUESTS
 
 T = TypeVar("T")
 
@@ -29,33 +32,93 @@ MOST = 2**20
 """A body that would fall into more pieces is cut blindly: naming them would cost more than it saves."""
 
 
+_KEPT = 8
+_KEPT_BYTES = 8 * 1024 * 1024
+"""Bodies that are remembered, so that what goes on from one of them is not cut again; the last one always is."""
+
+
+@dataclass(slots=True)
+class CutBody:
+    """A body, and where it is cut."""
+
+    body: bytes
+    ends: list[int]
+    """Of its pieces, none of them empty; the last is the end of the body."""
+    marks: list[tuple[int, int]]
+    """Places from which a body that begins alike can be cut on: behind a long string, and how many pieces end there."""
+    known: "CutBody | None" = None
+    """One that begins with the same pieces."""
+    shared: int = 0
+    """How many of them."""
+    names: list[bytes] = field(default_factory=list)
+    """For whoever stores the pieces: what each is called."""
+
+    def pieces(self, first: int = 0) -> list[bytes]:
+        start = self.ends[first - 1] if first else 0
+        return [self.body[begin:end] for begin, end in pairwise((start, *self.ends[first:]))]
+
+
+class BodyCutter:
+    """Cuts bodies of which many repeat what an earlier one began with."""
+
+    def __init__(self) -> None:
+        self._known: list[CutBody] = []
+
+    def cut(self, body: bytes) -> CutBody:
+        if len(body) < LONG or not _is_json(body):
+            return CutBody(body, _capped(range(BLIND, len(body), BLIND) if len(body) >= LONG else (), 0, len(body)), [])
+        known, shared = None, 0
+        for one in self._known:
+            if (same := common_run(one.body, 0, body, 0)) > shared:
+                known, shared = one, same
+        count = 0 if known is None else bisect_left(known.marks, (shared, 0))
+        found = CutBody(body, [], [])
+        if known is not None and count:
+            place, found.shared = known.marks[count - 1]
+            found.known, found.ends, found.marks = known, known.ends[: found.shared], known.marks[:count]
+            _cut_json(found, place)
+        else:
+            _cut_json(found, -1)
+        if len(found.ends) > MOST:
+            return CutBody(body, _capped(range(BLIND, len(body), BLIND), 0, len(body)), [])
+        if found.marks:
+            self._remember(found)
+        return found
+
+    def _remember(self, found: CutBody) -> None:
+        kept, size = [found], len(found.body)
+        for one in self._known:
+            size += len(one.body)
+            if one is not found.known and size <= _KEPT_BYTES and len(kept) < _KEPT:
+                kept.append(one)
+            one.known = None  # or each would keep all before it
+        self._known = kept
+
+
 def cut_body(body: bytes) -> list[bytes]:
     """Pieces, none empty, whose concatenation is the body."""
-    if len(body) < LONG:
-        return [body] if body else []
-    cuts = _json_cuts(body) if _is_json(body) else None
-    if cuts is None or len(cuts) > MOST:
-        cuts = list(range(BLIND, len(body), BLIND))
-    return [body[start:end] for start, end in pairwise((0, *_capped(cuts, len(body)), len(body))) if end > start]
+    return BodyCutter().cut(body).pieces()
 
 
 def _is_json(body: bytes) -> bool:
     try:
-        json.loads(body.decode())
+        REQUESTS.loads(body)
     except (ValueError, RecursionError):  # too deep is RecursionError, too many digits ValueError
         return False
     return True
 
 
-def _json_cuts(body: bytes) -> list[int]:
-    """Where to cut a valid JSON text, in ascending order."""
-    masked = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+def _cut_json(found: CutBody, behind: int) -> None:
+    """Cut a valid JSON text from the closing quote of a long string on; from its beginning if that is -1."""
+    body, start = found.body, behind + 1
+    rest = body[start:] if start else body
+    masked = rest.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     # Odd segments are the contents of strings, even ones what lies between; ends[i] is just past segment i's delimiter.
     lengths = list(map(len, masked.split(b'"')))
-    ends = list(accumulate(length + 1 for length in lengths))
+    ends = list(accumulate((length + 1 for length in lengths), initial=start))[1:]
     openings = [end - 1 for end in ends[0:-1:2]]
     cuts: list[int] = []
-    last = 0
+    last = max(behind, 0)
 
     def cut_glue(until: int) -> None:
         nonlocal last
@@ -70,20 +133,22 @@ def _json_cuts(body: bytes) -> list[int]:
         if lengths[i] >= LONG:
             cut_glue(ends[i - 1])
             last = ends[i] - 1
-            cuts += (ends[i - 1], last)
+            found.ends += _capped((*cuts, ends[i - 1]), found.ends[-1] if found.ends else 0, last)
+            found.marks.append((last, len(found.ends)))
+            cuts.clear()
     cut_glue(len(body))
-    return cuts
+    found.ends += _capped(cuts, found.ends[-1] if found.ends else 0, len(body))
 
 
-def _capped(cuts: Iterable[int], size: int) -> list[int]:
-    """The same cuts, and more where a piece would be larger than ``LARGEST``."""
+def _capped(cuts: Iterable[int], last: int, end: int) -> list[int]:
+    """Where pieces end behind ``last``: at these cuts, at the end, and in between where one would be too large."""
     capped: list[int] = []
-    last = 0
-    for cut in (*cuts, size):
-        capped.extend(range(last + LARGEST, cut, LARGEST))
-        capped.append(cut)
-        last = cut
-    return capped[:-1]
+    for cut in (*cuts, end):
+        if cut > last:
+            capped.extend(range(last + LARGEST, cut, LARGEST))
+            capped.append(cut)
+            last = cut
+    return capped
 
 
 def common_run(one: Sequence[T], start: int, other: Sequence[T], begin: int) -> int:

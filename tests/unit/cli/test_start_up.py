@@ -55,7 +55,7 @@ def ours(modules: set[str]) -> int:
         (["--help"], 7, {"click", "re", "json", "dataclasses"}),
         (["list"], 72, {"duckdb", "asyncio", "ssl"}),
         (["rm", "nothing"], 60, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
-        (["prune", "--max-size", "1G"], 60, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
+        (["prune", "--max-size", "1G"], 61, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
         (["record", "--help"], 20, {"duckdb", "asyncio"}),
         (["inspect", "--help"], 116, {"duckdb", "asyncio"}),
     ],

@@ -23,7 +23,7 @@ from rewind.model.step import NO_BYTES
 from rewind.store.files import GrowingFile, open_to_read, read_at
 from rewind.store.pack import frames
 from rewind.store.pack.frames import NEW, BadFrame, FrameRole, PackFrame, RecentRecipes, Recipe, RecipeReader
-from rewind.wire.chunks import LARGEST, common_run, cut_body
+from rewind.wire.chunks import LARGEST, BodyCutter, CutBody, common_run
 
 BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""
@@ -62,6 +62,7 @@ class PackWriter:
         self._chunks: dict[bytes, bytes] = {}
         self._bodies: set[bytes] = set()
         self._recent = RecentRecipes()
+        self._cutter = BodyCutter()
 
     @property
     def size(self) -> int:
@@ -74,15 +75,18 @@ class PackWriter:
         """Store the chunks of it that are new."""
         digest = hashlib.sha256(body).digest()
         if body and digest not in self._bodies:
-            self._add_recipe(step, digest, cut_body(body))
+            self._add_recipe(step, digest, self._cutter.cut(body))
             self._bodies.add(digest)
         return name_of(digest)
 
-    def _add_recipe(self, step: int, body: bytes, pieces: list[bytes]) -> None:
-        names: list[bytes] = []
+    def _add_recipe(self, step: int, body: bytes, cut: CutBody) -> None:
+        # What it shares with a body that was stored is stored: only what follows is looked at.
+        names = cut.names
+        if cut.known is not None:
+            names += cut.known.names[: cut.shared]
         fresh: dict[bytes, bytes] = {}
         size = 0
-        for piece in pieces:
+        for piece in cut.pieces(len(names)):
             digest = hashlib.sha256(piece).digest()
             # One object per name: lists of names then compare by identity, which is what makes them quick.
             name = self._chunks.get(digest, digest)
@@ -94,13 +98,15 @@ class PackWriter:
                 fresh[digest] = piece
                 size += len(piece)
             names.append(name)
-        if len(pieces) == 1 and not fresh:
+        if len(names) == 1 and not fresh:
             return
-        recipe = self._recent.recipe_for(body, names) if len(pieces) > 1 else None
+        recipe = self._recent.recipe_for(body, names) if len(names) > 1 else None
         offset = self._append(FrameRole.REQUEST, step, fresh, recipe)
         self._chunks.update((known, known) for known in fresh)
+        first = 0 if cut.known is None else cut.shared
+        names[first:] = [self._chunks[name] for name in names[first:]]
         if recipe is not None:
-            self._recent.remember(offset, [self._chunks[name] for name in names])
+            self._recent.remember(offset, names)
 
     def add_whole(
         self, role: FrameRole, step: int, blocks: Iterable[bytes], *, beside: bytes = b""
