@@ -34,8 +34,8 @@ Take = Callable[[AnswerDraft, Any, HttpRequest], None]
 """Puts what one document of an answer says into the draft."""
 
 
-def _as_it_came(response: HttpResponse) -> HttpResponse:
-    return response
+def _as_it_came(response: HttpResponse) -> tuple[HttpResponse, str | None]:
+    return response, None
 
 
 def _error(message: str) -> dict[str, Any]:
@@ -59,8 +59,8 @@ class GenerationReader:
     """Where those stand that are not beside the prompt."""
     take: Take
     usage: UsageTable = UsageTable(input=())
-    plain: Callable[[HttpResponse], HttpResponse] = _as_it_came
-    """Takes an answer out of the frames that it came in."""
+    plain: Callable[[HttpResponse], tuple[HttpResponse, str | None]] = _as_it_came
+    """Takes an answer out of the frames that it came in, and says what is damaged there."""
     error: Callable[[str], dict[str, Any]] = _error
 
     def claims(self, head: RequestHead) -> bool:
@@ -98,14 +98,15 @@ class GenerationReader:
         return parameters_of(at(document, *self.settings), read) if self.settings else {}
 
     def answered(self, request: HttpRequest, response: HttpResponse) -> Answered:
-        response = self.plain(response)
+        response, damage = self.plain(response)
         answer = read_answer(response)
         documents = answer.documents
         if any(isinstance(at(document, "choices"), list) for document in documents):
-            return _CHAT.answered(request, response)
+            chat = _CHAT.answered(request, response)
+            return replace(chat, note=damage or chat.note)
         if documents and all(isinstance(one, int | float) for one in documents):
             documents = (list(documents),)  # one vector
-        draft = AnswerDraft()
+        draft = AnswerDraft(note=damage)
         for document in documents:
             self.take(draft, document, request)
         return draft.answered(response, answer, self.usage)
@@ -224,13 +225,17 @@ def _take_vector(draft: AnswerDraft, size: int) -> None:
     draft.put("vectors", Vectors(known[0].count + 1 if known else 1, size))
 
 
-def _unframed(response: HttpResponse) -> HttpResponse:
+def _unframed(response: HttpResponse) -> tuple[HttpResponse, str | None]:
     """The pieces of a stream come in AWS's frames; put together they are what the model's server would have sent."""
     body, _ = decode_as_far_as_possible(response.body, response.head.header("content-encoding"))
     if not begins_with_a_frame(body):
-        return response
+        return response, None
+    stream = read_frames(body)
+    damage = "the stream is cut inside a frame" if stream.cut else None
+    if stream.lost or not all(frame.intact for frame in stream.frames):
+        damage = "damaged frames"
     head = replace(response.head, headers=without_headers(response.head.headers, ("content-encoding", "content-type")))
-    return HttpResponse(head=head, body=b"".join(frame.payload for frame in read_frames(body).frames), chunks=())
+    return HttpResponse(head=head, body=b"".join(frame.payload for frame in stream.frames), chunks=()), damage
 
 
 # ── Replicate ─────────────────────────────────────────────────────────────────────────────────────────────────

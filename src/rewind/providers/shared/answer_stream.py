@@ -92,14 +92,14 @@ def _sequence(text: str) -> tuple[tuple[Any, ...], bool]:
     """JSON documents one after the other, lines or the elements of a cut list, and whether they fill the text."""
     documents: list[Any] = []
     position = len(text) - len(text.lstrip())
-    if text.startswith("[", position):
-        position += 1
+    is_list = text.startswith("[", position)
+    position += is_list
     while True:
         while position < len(text) and text[position] in _SEPARATORS:
             position += 1
         # Only objects: a text such as "12 items" must not be taken for a number.
         if not text.startswith("{", position):
-            return tuple(documents), position == len(text)
+            return tuple(documents), position == len(text) and not is_list
         try:
             document, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
