@@ -123,7 +123,7 @@ def agent(asks: str) -> list[str]:
 
 
 def made(folder: Path) -> DamageBench:
-    """Record everything, and remember it."""
+    """Record everything, and remember it. ``REWIND_HOME`` is ``store`` in that folder, which is the current one."""
     bench = DamageBench(folder)
     with FakeProvider(play) as provider:
         to = f"--connect-to={HOST}:80:127.0.0.1:{provider.port}"
@@ -134,13 +134,6 @@ def made(folder: Path) -> DamageBench:
         forked = ["fork", "talk:3", "--set", "temperature=0.5", to, "--", *agent("1234567")]
         printed["fork"] = run_rewind(forked, bench.home, cwd=folder).ok().text
         _kill_a_recorder(bench.home, folder, to)
-    for words in (
-        ["search", "word"],
-        ["stats"],
-        ["export", "talk", "-o", "talk.rw"],
-        ["export", "talk", "-o", "talk.rw.zst"],
-    ):
-        run_rewind(words, bench.home, cwd=folder).ok()
     _remember(bench, printed)
     return bench
 
@@ -166,7 +159,9 @@ def _kill_a_recorder(home: Path, folder: Path, to: str) -> None:
 
 
 def _remember(bench: DamageBench, printed: dict[str, str]) -> None:
-    os.environ["REWIND_HOME"] = str(bench.home)
+    exports = [["export", "talk", "-o", f"talk{ending}"] for ending in (".rw", ".rw.zst")]
+    for words in (["search", "word"], ["stats"], *exports):
+        bench.rewind(*words).ok()
     rows = json.loads(bench.rewind("list", "--json").stdout)["sessions"]
     for row in rows:
         name = row["name"] if row["forked_from"] is None else "fork"
