@@ -12,6 +12,9 @@ import httptools
 from rewind.model.http import Headers, ResponseHead, header
 
 MAX_HEAD = 256 * 1024
+"""Bytes of a head, or of trailers; no client takes more."""
+MOST_HEADERS = 2000
+"""Lines of a head, and of trailers; Node takes as many."""
 
 _FRAMING = (b"content-length", b"transfer-encoding")
 _OF_THE_BYTES = frozenset((b"trailer", b"content-md5", b"digest", b"content-digest", b"repr-digest"))
@@ -110,7 +113,7 @@ class IncomingResponse:
         self.head: ResponseHead | None = None
         self.complete = False
         self.keep_alive = False
-        self.trailers: Headers = ()
+        self._trailers: list[tuple[str, str]] = []
         self.after_upgrade: bytes | None = None
         """After a 101: the first bytes of the other protocol."""
         self._bodiless = method == "HEAD"
@@ -119,6 +122,13 @@ class IncomingResponse:
         self._headers: list[tuple[str, str]] = []
         self._pieces: list[tuple[bytes, bool]] = []
         self._chunked = False
+        self._silent = 0
+        """Bytes since the last that told anything: of a head that does not end, or of trailers."""
+        self._excess: str | None = None
+
+    @property
+    def trailers(self) -> Headers:
+        return tuple(self._trailers)
 
     def on_message_begin(self) -> None:
         if self.complete:
@@ -130,11 +140,11 @@ class IncomingResponse:
         self._reason += status.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        pair = (name.decode("latin-1"), value.decode("latin-1"))
-        if self.head is None:
-            self._headers.append(pair)
-        else:
-            self.trailers += (pair,)
+        lines = self._headers if self.head is None else self._trailers
+        lines.append((name.decode("latin-1"), value.decode("latin-1")))
+        if len(lines) > MOST_HEADERS:
+            self._excess = f"it has more than {MOST_HEADERS:,} header lines"
+            raise BadMessage(self._excess)
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -165,14 +175,22 @@ class IncomingResponse:
         """Read bytes from upstream."""
         if self.complete:
             raise BadMessage("the upstream sent more than one answer")
+        known = self.head is not None, len(self._pieces)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self.after_upgrade = data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
             if not self.complete:
-                raise BadMessage(str(error)) from error
+                raise BadMessage(self._excess or str(error)) from error
             self.keep_alive = False  # bytes nobody asked for follow: this connection is out of step
+        if self.complete or known != (self.head is not None, len(self._pieces)):
+            self._silent = 0
+            return
+        self._silent += len(data)
+        if self._silent > MAX_HEAD:
+            what = "its head is" if self.head is None else "its trailers are"
+            raise BadMessage(f"{what} longer than {MAX_HEAD >> 10} KiB")
 
     def take_pieces(self) -> list[tuple[bytes, bool]]:
         """Body bytes since the last call, each with whether it ends a transfer chunk (or a read)."""

@@ -5,7 +5,6 @@ kept-alive client, and a recorded run is not slower than a bare one.
 """
 
 import asyncio
-from collections import defaultdict
 from typing import Protocol, cast
 
 from rewind.gateway.acknowledgement import acknowledge
@@ -15,6 +14,10 @@ from rewind.gateway.options import ParentProxy
 
 IDLE_LIMIT = 4.0
 """Seconds an idle connection is trusted: below the keep-alive of the servers we know (uvicorn has 5)."""
+
+
+MOST_IDLE = 256
+"""So many connections may wait for their next exchange."""
 
 
 class Carrier(Protocol):
@@ -70,35 +73,42 @@ class UpstreamConnection(asyncio.Protocol):
 
 
 class Pool:
-    """Kept-alive connections to origins."""
+    """Kept-alive connections to origins: few, and each for seconds only, whether anybody wants it again or not."""
 
     def __init__(self, dialer: Dialer) -> None:
         self.dialer = dialer
-        self._idle: dict[Origin, list[UpstreamConnection]] = defaultdict(list)
-        self._warming: dict[Origin, list[asyncio.Task[UpstreamConnection]]] = defaultdict(list)
+        self._idle: dict[Origin, list[UpstreamConnection]] = {}
+        self._warming: dict[Origin, tuple[asyncio.Task[UpstreamConnection], float]] = {}
+        """Each with when it began."""
+        self._sweeping: asyncio.TimerHandle | None = None
         self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for somebody who wants them."""
+        return sum(map(len, self._idle.values())) + len(self._warming)
 
     def warm(self, origin: Origin) -> None:
         """Start a connection now, because a request is about to want it."""
-        if not self._idle[origin] and not self._warming[origin]:
-            task = asyncio.get_running_loop().create_task(self.fresh(origin))
+        if origin not in self._idle and origin not in self._warming and len(self._warming) < MOST_IDLE:
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(self.fresh(origin))
             task.add_done_callback(_look_at)
-            self._warming[origin].append(task)
+            self._warming[origin] = task, loop.time()
+            self._sweep_later()
 
     async def acquire(self, origin: Origin) -> UpstreamConnection:
         """A connection for one exchange; raises UpstreamFailed."""
         now = asyncio.get_running_loop().time()
-        idle = self._idle[origin]
+        idle = self._idle.pop(origin, [])
         while idle:
             connection = idle.pop()
-            if connection.lost or connection.transport.is_closing():
-                continue
-            if now - connection.idle_since > IDLE_LIMIT:
-                connection.transport.abort()
-                continue
-            return connection
-        if self._warming[origin]:
-            connection = await self._warming[origin].pop()
+            if _is_usable(connection, now):
+                if idle:
+                    self._idle[origin] = idle
+                return connection
+        if origin in self._warming:
+            connection = await self._warming.pop(origin)[0]
             connection.used = True  # it may have waited so long that the other end has left
             if not connection.lost:
                 return connection
@@ -121,20 +131,62 @@ class Pool:
             connection.transport.abort()
         elif not connection.lost:
             connection.transport.resume_reading()
-            self._idle[connection.origin].append(connection)
+            self._idle.setdefault(connection.origin, []).append(connection)
+            if self.waiting > MOST_IDLE:
+                self._drop_oldest()
+            self._sweep_later()
+
+    def _drop_oldest(self) -> None:
+        oldest = min((idle[0] for idle in self._idle.values()), key=lambda one: one.idle_since)
+        oldest.transport.abort()
+        self._keep(oldest.origin, self._idle[oldest.origin][1:])
+
+    def _keep(self, origin: Origin, idle: list[UpstreamConnection]) -> None:
+        if idle:
+            self._idle[origin] = idle
+        else:
+            self._idle.pop(origin, None)
+
+    def _sweep_later(self) -> None:
+        if self._sweeping is None and not self._closed:
+            self._sweeping = asyncio.get_running_loop().call_later(IDLE_LIMIT, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what nobody wanted in time."""
+        self._sweeping = None
+        now = asyncio.get_running_loop().time()
+        for origin, idle in list(self._idle.items()):
+            self._keep(origin, [connection for connection in idle if _is_usable(connection, now)])
+        for origin, (task, began) in list(self._warming.items()):
+            if task.done() and now - began > IDLE_LIMIT:
+                del self._warming[origin]
+                _close_warmed(task)
+        if self.waiting:
+            self._sweep_later()
 
     def close(self) -> None:
         """Let go of everything that waits. What is under way may go on, and is not kept afterwards."""
         self._closed = True
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         for idle in self._idle.values():
             for connection in idle:
                 connection.transport.abort()
-        for tasks in self._warming.values():
-            for task in tasks:
-                task.add_done_callback(_close_warmed)
-                task.cancel()
+        for task, _ in self._warming.values():
+            task.add_done_callback(_close_warmed)
+            task.cancel()
         self._idle.clear()
         self._warming.clear()
+
+
+def _is_usable(connection: UpstreamConnection, now: float) -> bool:
+    """False for one that the other end has closed, and for one that has waited too long: that is closed here."""
+    if connection.lost or connection.transport.is_closing():
+        return False
+    if now - connection.idle_since > IDLE_LIMIT:
+        connection.transport.abort()
+        return False
+    return True
 
 
 def _look_at(task: "asyncio.Task[UpstreamConnection]") -> None:

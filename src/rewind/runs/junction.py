@@ -177,7 +177,7 @@ class RecordedExchange(PassThrough):
         at = self._since_request()
         if not self._arrived:
             self._keep(self._whole(b""), "the exchange ended before the request was complete; its body is not kept")
-        if ending is Ending.NO_ANSWER:
+        if ending is Ending.NO_ANSWER or (ending is Ending.UPSTREAM_CUT and self._answer is None):
             self._junction.remark(self._head.host, f"did not answer: {self._junction.redactor.text(reason or '')}")
         if self._step_writer is not None:
             redactor, answer = self._junction.redactor, self._answer
