@@ -44,6 +44,10 @@ class Command:
     """Whether what is derived from the sessions is thrown away before."""
 
 
+KINDS = ("base", "other", "noted", "noted-other")
+"""No message and no answer of the others is that of ``base``; in the last two the agent changes what it sends back of
+an answer, so that no call simply goes on from another."""
+
 COMMANDS = (
     Command("inspect", "inspect {base}"),
     Command("inspect, one step", "inspect {base}:{late}"),
@@ -57,6 +61,8 @@ COMMANDS = (
     Command("first search", "search quokkaberry", fresh=True),
     Command("diff", "diff {base} {other}"),
     Command("bisect", "bisect {base} {other}"),
+    Command("diff, histories edited", "diff noted-{n} noted-other-{n}"),
+    Command("bisect, histories edited", "bisect noted-{n} noted-other-{n}"),
 )
 
 
@@ -71,7 +77,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rewind-bench-") as folder:
         homes = {n: (options.stores or Path(folder)) / f"{options.turns}x{n}" for n in (START_UP, *options.steps)}
         for n, home in homes.items():
-            for kind in () if home.exists() else ("base", "other"):
+            for kind in () if home.exists() else KINDS:
                 make(home, n, turns, kind)
         for command in COMMANDS:
             if options.only and not any(word in command.title for word in options.only):
@@ -103,7 +109,7 @@ def run(command: Command, n: int, home: Path) -> tuple[float, float]:
             derived.unlink()
     with tempfile.TemporaryDirectory(prefix="rewind-bench-out-") as out:
         told = command.arguments.format(
-            base=name(n), other=name(n, "other"), late=max(1, n - 1), middle=max(1, n // 2), out=out
+            n=n, base=name(n), other=name(n, "other"), late=max(1, n - 1), middle=max(1, n // 2), out=out
         )
         arguments = [sys.executable, "-m", "rewind", *told.split(), "--home", str(home)]
         began = time.perf_counter()
@@ -125,8 +131,8 @@ def name(steps: int, kind: str = "base") -> str:
 
 
 def make(home: Path, steps: int, turns: int, kind: str) -> None:
-    """A session of that many steps. In ``other`` no message and no answer is that of ``base``."""
-    prefix = "a" if kind == "base" else "b"
+    """A session of that many steps."""
+    prefix = "abcd"[KINDS.index(kind)]
     start = SessionStart(
         id=SessionId(f"{prefix}{steps:07d}"),
         name=name(steps, kind),
@@ -141,19 +147,22 @@ def make(home: Path, steps: int, turns: int, kind: str) -> None:
     index = 0
     while index < steps:
         count = min(turns, steps - index)
-        for request, answer in conversation(source, count, f"{prefix}{index}"):
+        for request, answer in conversation(source, count, f"{prefix}{index}", noted="noted" in kind):
             index += 1
             write_step(writer, threads, index, request, answer)
     writer.end(ended=1.7e9 + steps * 10, exit_code=0, redactions=0, remarks=())
 
 
-def conversation(source: random.Random, turns: int, mark: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Its requests and answers."""
+def conversation(
+    source: random.Random, turns: int, mark: str, *, noted: bool
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Its requests and answers; with ``noted`` the agent marks what it sends back."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": words(source, ASKED)}]
     for turn in range(turns):
         tool = f"toolu_{mark}_{turn}"
         use = {"type": "tool_use", "id": tool, "name": "look", "input": {"for": words(source, 100)}}
-        content = [{"type": "text", "text": words(source, SAID)}, use]
+        said = words(source, SAID)
+        content = [{"type": "text", "text": said}, use]
         usage = {"input_tokens": 500 * (turn + 1), "output_tokens": 60}
         yield (
             {"model": MODEL, "max_tokens": 1000, "system": PROMPT, "messages": messages},
@@ -167,7 +176,8 @@ def conversation(source: random.Random, turns: int, mark: str) -> Iterator[tuple
             },
         )
         result = {"type": "tool_result", "tool_use_id": tool, "content": words(source, ASKED)}
-        messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": [result]}]
+        quoted = [{"type": "text", "text": f"{said} (noted)"}, use] if noted else content
+        messages = [*messages, {"role": "assistant", "content": quoted}, {"role": "user", "content": [result]}]
 
 
 def words(source: random.Random, size: int) -> str:

@@ -24,7 +24,7 @@ from rewind.compare.delta import (
 )
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import noise_values
-from rewind.compare.turn import history_differences, turn_differences
+from rewind.compare.turn import GrowingHistories, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
 from rewind.dataclass import dataclass
@@ -69,6 +69,8 @@ class Comparison:
         self._told: set[tuple[int | None, str | None, str | None]] = set()
         """By conversation: the two texts of one thing that an earlier step brought."""
         self._learned: dict[int | None, int] = {}
+        self._histories: dict[tuple[int | None, int | None], GrowingHistories] = {}
+        """By conversation of either run: how far their histories are compared."""
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -199,7 +201,8 @@ class Comparison:
     def _own_history(self, a: Move, b: Move) -> Iterator[Difference]:
         """What differs in the histories and no earlier step of the conversation explains."""
         self._learn_before(a)
-        for found in history_differences(*self._asked(a, b), *self._held(a, b)):
+        histories = self._histories.setdefault((a.thread, b.thread), GrowingHistories())
+        for found in histories.differences(*self._asked(a, b), *self._held(a, b)):
             if (a.thread, found.before, found.after) not in self._told:
                 yield found
 

@@ -19,7 +19,9 @@ from enum import StrEnum
 from rewind.dataclass import dataclass
 from rewind.match.difference import common_beginning
 
-_MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_NAMED_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMED_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = f"(?:{'|'.join(_NAMED_MONTHS)})[a-z]*"
 _DAYS = "(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?[AaPp][Mm]\b)?"
 _ZONE = r"(?: ?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b))?"
@@ -38,27 +40,33 @@ class NoiseForm:
     name: str
     pattern: re.Pattern[str]
     may_be_fact: bool = False
+    signs: tuple[str, ...] = ()
+    """One of these stands in every text that has it: looked for first, which takes next to no time."""
+
+    def may_be_in(self, text: str) -> bool:
+        return not self.signs or any(sign in text for sign in self.signs)
 
 
 NOISE_FORMS = (
-    NoiseForm("a UUID", re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")),
+    NoiseForm("a UUID", re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), signs=("-",)),
     NoiseForm(
         "an id",  # as providers and frameworks draw them: a known word, then letters and digits at random
         re.compile(
             r"\b(?:call|toolu|srvtoolu|msg|resp|rs|fc|ws|req|chatcmpl|cmpl|run|thread|session|sess|trace|span|item|asst|"
             r"batch|file|tool|user|evt)[_-](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{12,}"
         ),
+        signs=("_", "-"),
     ),
     NoiseForm("an id", re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,64}\b")),
-    NoiseForm("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}")),
-    NoiseForm("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}")),
-    NoiseForm("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True),
+    NoiseForm("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}"), signs=(":",)),
+    NoiseForm("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}"), signs=(":",)),
+    NoiseForm("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True, signs=(":",)),
     NoiseForm(
         "a time", re.compile(r"(?<![\d.])1[5-9]\d{8}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?(?![\d.])"), may_be_fact=True
     ),
-    NoiseForm("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True),
-    NoiseForm("a date", re.compile(_DAY), may_be_fact=True),
-    NoiseForm("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True),
+    NoiseForm("a date", re.compile(rf"\b{_ISO_DAY}\b"), may_be_fact=True, signs=("-",)),
+    NoiseForm("a date", re.compile(_DAY), may_be_fact=True, signs=_NAMED_MONTHS),
+    NoiseForm("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True, signs=_NAMED_DAYS),
 )
 """In the order in which they are folded: a whole time before the day in it."""
 
@@ -85,7 +93,9 @@ def only_noise(before: str, after: str) -> Noise | None:
     names: dict[str, None] = {}
     may_be_fact = False
     for form in NOISE_FORMS:
-        old, new = (form.pattern.findall(text) for text in (before, after))
+        old, new = (form.pattern.findall(text) if form.may_be_in(text) else [] for text in (before, after))
+        if not old and not new:
+            continue
         before, after = (form.pattern.sub("\0", text) for text in (before, after))
         if old != new:
             names[form.name] = None
@@ -99,8 +109,9 @@ def noise_values(text: str) -> frozenset[str]:
     """Every id and time in a text."""
     found: set[str] = set()
     for form in NOISE_FORMS:
-        found.update(match[0] for match in form.pattern.finditer(text))
-        text = form.pattern.sub("\0", text)
+        if form.may_be_in(text):
+            found.update(match[0] for match in form.pattern.finditer(text))
+            text = form.pattern.sub("\0", text)
     return frozenset(found)
 
 
@@ -117,7 +128,7 @@ def without_noise(text: str) -> str:
     if len(text) > _LONGEST:
         return text
     for form in NOISE_FORMS:
-        text = form.pattern.sub("\0", text)
+        text = form.pattern.sub("\0", text) if form.may_be_in(text) else text
     return text
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
@@ -12,12 +13,13 @@ from rewind.conversation.context import (
     ContextPlace,
     Fate,
     compare_contexts,
-    context_of,
+    message_entries,
     parts_text,
 )
 from rewind.conversation.message_digest import digests
 from rewind.dataclass import dataclass
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
+from rewind.wire.chunks import common_run
 
 Held = Sequence[Message]
 """What the provider keeps of a conversation, and the agent does not send."""
@@ -111,13 +113,74 @@ def _calls_answered(messages: Sequence[Message]) -> Mapping[str, tuple[_Which, T
 
 def history_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()) -> Iterator[Difference]:
     """What was added to, dropped from or changed in what was said before."""
-    changes = compare_contexts(_history(old, held_old), _history(new, held_new))
-    gone = Counter(change.entry.digest for change in changes if change.fate is Fate.DROPPED)
-    come = Counter(change.entry.digest for change in changes if change.fate in (Fate.ADDED, Fate.INJECTED))
+    return GrowingHistories().differences(old, new, held_old, held_new)
+
+
+class GrowingHistories:
+    """The histories of two conversations, compared at one step after the other.
+
+    Each repeats the one before, so what belongs together is carried along: only what is new since the last step is
+    compared, together with the last few entries before it that had found no partner yet.
+    """
+
+    def __init__(self) -> None:
+        self._old = _GrowingHistory()
+        self._new = _GrowingHistory()
+
+    def differences(self, old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()) -> Iterator[Difference]:
+        """What differs, less what differed at the steps before."""
+        if not (self._old.goes_on(old, held_old) and self._new.goes_on(new, held_new)):
+            self._old, self._new = _GrowingHistory(), _GrowingHistory()
+        changes = compare_contexts(self._old.grown(old, held_old), self._new.grown(new, held_new))
+        gone = self._old.lost | {change.entry.digest for change in changes if change.fate is Fate.DROPPED}
+        come = self._new.lost | {change.entry.digest for change in changes if change.fate in _NEW}
+        known = max((at for at, change in enumerate(changes) if change.fate in _KNOWN), default=-1) + 1
+        self._old.settle([change.entry for change in changes[known:] if change.fate is Fate.DROPPED], gone)
+        self._new.settle([change.entry for change in changes[known:] if change.fate in _NEW], come)
+        return _differences(changes, gone & come)
+
+
+_NEW = (Fate.ADDED, Fate.INJECTED)
+_KNOWN = (Fate.SAME, Fate.CHANGED, Fate.TRUNCATED)
+_OPEN = 4
+"""Entries without a partner that may still find one among those of the next step."""
+
+
+class _GrowingHistory:
+    """One of the two: what was compared, and what of it is still without a partner."""
+
+    def __init__(self) -> None:
+        self._messages: tuple[Message, ...] = ()
+        self._open: list[ContextEntry] = []
+        self.lost: frozenset[bytes] = frozenset()
+        """Digests of all that found no partner."""
+
+    def goes_on(self, asked: Asked, held: Held) -> bool:
+        return common_run(self._messages, 0, _said_before(asked, held), 0) == len(self._messages)
+
+    def grown(self, asked: Asked, held: Held) -> list[ContextEntry]:
+        """What is to be compared now: what is open, and what is new."""
+        messages, known = _said_before(asked, held), len(self._messages)
+        self._messages = messages
+        for at in range(known, len(messages)):
+            message, sent = _without_thinking(messages[at]), at - len(held)
+            entries = message_entries(message, sent if sent >= 0 else None)
+            self._open += entries if sent >= 0 else (replace(entry, held=True) for entry in entries)
+        return self._open
+
+    def settle(self, left: Sequence[ContextEntry], lost: frozenset[bytes]) -> None:
+        self._open, self.lost = list(left[-_OPEN:]), lost
+
+
+def _said_before(asked: Asked, held: Held) -> tuple[Message, ...]:
+    return (*held, *asked.messages[: turn_start(asked.messages)])
+
+
+def _differences(changes: Sequence[ContextChange], moved_digests: frozenset[bytes]) -> Iterator[Difference]:
     for change in changes:
         if change.fate is Fate.SAME or not _says_something(change):
             continue
-        moved = bool(gone[change.entry.digest] and come[change.entry.digest])
+        moved = change.entry.digest in moved_digests
         if moved and (change.fate is Fate.DROPPED or change.entry.what == "tool"):
             continue  # shown once, where it stands now; tools that ran side by side may answer in any order
         before, after = _sides(change)
@@ -132,11 +195,6 @@ def history_differences(old: Asked, new: Asked, held_old: Held = (), held_new: H
             about=" ".join(word for word in (change.entry.what, change.entry.label) if word),
             noise=only_noise(before or "", after or "") if both else None,
         )
-
-
-def _history(asked: Asked, held: Held) -> tuple[ContextEntry, ...]:
-    before = tuple(map(_without_thinking, asked.messages[: turn_start(asked.messages)]))
-    return context_of(Asked(messages=before), tuple(map(_without_thinking, held)))
 
 
 def _without_thinking(message: Message) -> Message:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
 from itertools import groupby
 
 from rewind.conversation.message_digest import Digest, json_text, message_digest
@@ -126,9 +127,9 @@ def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[ContextEntry
         text = "\n".join(map(tool_text, asked.tools))
         entries.append(ContextEntry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
     for message in held:
-        entries += [replace(entry, held=True) for entry in _entries(message, None)]
+        entries += [replace(entry, held=True) for entry in message_entries(message, None)]
     for at, message in enumerate(asked.messages):
-        entries += _entries(message, at)
+        entries += message_entries(message, at)
     return tuple(entries)
 
 
@@ -148,7 +149,7 @@ def compare_contexts(
     )
 
 
-def _entries(message: Message, index: int | None) -> Iterator[ContextEntry]:
+def message_entries(message: Message, index: int | None) -> Iterator[ContextEntry]:
     """The message, its results apart from what else it says."""
     groups = [
         (is_result, tuple(parts))
@@ -235,12 +236,19 @@ def _is_edit(before: ContextEntry, now: ContextEntry) -> bool:
         return False
     if before.what in ("system", "tools"):
         return True
-    old, new = (frozenset(one.text.split()[:_WORDS_LOOKED_AT]) for one in (before, now))
+    old, new = _words(before.text), _words(now.text)
     shared = len(old & new)
     if shared and shared >= _ALIKE * min(len(old), len(new)):
         return True
-    ends = common_beginning(before.text, now.text) + common_beginning(before.text[::-1], now.text[::-1])
+    one, other = before.text, now.text
+    ends = common_beginning(one, other) if one[:1] == other[:1] else 0
+    ends += common_beginning(one[::-1], other[::-1]) if one[-1:] == other[-1:] else 0
     return ends >= _ALIKE * min(before.size, now.size) > 0
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split()[:_WORDS_LOOKED_AT])
 
 
 def _edited(before: ContextEntry, now: ContextEntry) -> ContextChange:
