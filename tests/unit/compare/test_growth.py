@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable
 
 import pytest
-from support.operations import growth
-from unit.compare.chats import Chat, Tape, sketched
 
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect
 from rewind.compare.run import ComparedRun
+from support.operations import growth
+from unit.compare.chats import Chat, Tape, sketched
 
 LINEAR = 4.8
 """Four times as many steps may take so many times as much."""
