@@ -351,7 +351,8 @@ def test_base_urls_of_now_win_over_those_of_then(tmp_path: Path) -> None:
 def test_a_price_that_is_not_known_and_a_limit_do_not_go_together(tmp_path: Path) -> None:
     home, agent = tmp_path / "store", [sys.executable, "-m", "rewind.demo.agent", "8821"]
     with DemoProvider() as provider:
-        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001"}
+        own_address = provider.url.removesuffix("/rewind-demo")  # under the other one it has a price
+        env = {"ANTHROPIC_BASE_URL": own_address, "ANTHROPIC_API_KEY": "sk-ant-demo-key-0001"}
         base = run_rewind(["record", "--", *agent], home, env, cwd=tmp_path).ok().session
         result = run_rewind(["fork", f"{base}:3", "--max-cost", "1"], home, env, cwd=tmp_path)
         assert result.code == 2
