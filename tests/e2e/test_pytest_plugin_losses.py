@@ -152,3 +152,44 @@ def test_no_cassette_is_called_unused_where_tests_were_not_collected(lab: Callab
         assert "no test uses it" not in project.pytest("-q", "--rewind=none", "--continue-on-collection-errors").text
     (project.folder / "tests/y/test_y.py").unlink()
     assert "tests/cassettes/y.rw: no test uses it" in project.pytest("-q", "--rewind=none").text
+
+
+WIDE = """
+    import pytest
+    from agent import ask, ask_and_swallow
+
+    @pytest.fixture(scope="{scope}")
+    def facts():
+        return {call}("What is known?")
+
+    @pytest.mark.rewind
+    def test_it(facts):
+        assert ask("hello")
+"""
+
+
+@pytest.mark.parametrize("scope", ["module", "session"])
+@pytest.mark.parametrize("mode", ["once", "none"])
+def test_a_wider_fixture_that_asks_a_model_says_why_it_fails(
+    lab: Callable[[Playbook], Lab], scope: str, mode: str
+) -> None:
+    """Where the fixture goes live, the SDK says no more than that there is no connection."""
+    project = Project.create(lab(provider))
+    project.write("tests/test_wide.py", WIDE.format(scope=scope, call="ask"))
+    done = project.pytest(f"--rewind={mode}")
+    assert outcomes(done) == {"error": 1}, done.text
+    asked = "tried to connect to https://api.openai.com" if mode == "none" else "asked api.openai.com"
+    assert f"a fixture that tests/test_wide.py::test_it shares with other tests {asked}" in done.text
+    assert "never on a cassette" in done.text
+    assert "give the fixture function scope" in done.text
+
+
+def test_a_wider_fixture_that_asks_a_model_is_named_though_its_test_passes(lab: Callable[[Playbook], Lab]) -> None:
+    project = Project.create(lab(provider))
+    project.write("tests/test_wide.py", WIDE.format(scope="module", call="ask_and_swallow"))
+    done = project.pytest()
+    assert outcomes(done) == {"passed": 1}, done.text
+    assert "shares with other tests asked api.openai.com; calls of fixtures" in done.text
+    again = project.pytest("--rewind=none")
+    assert outcomes(again) == {"passed": 1}, again.text
+    assert "shares with other tests tried to connect to https://api.openai.com" in again.text

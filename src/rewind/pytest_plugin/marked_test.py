@@ -37,6 +37,8 @@ class MarkedTest:
         self._passed = False
         self._failed = False
         self._judged = False
+        self.fixture_calls: tuple[str, ...] = ()
+        """What is said of calls of wider fixtures, which are on no cassette."""
 
     # ── before ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,7 +133,7 @@ class MarkedTest:
         """After the last fixture: what becomes of the cassette. ``clean``: no fixture failed."""
         if self._run is None:
             return
-        self.usage = replace(self.usage, passed=self._passed and clean)
+        self.usage = replace(self.usage, passed=self._passed and clean, fixture_calls=self.fixture_calls)
         try:
             self.usage = self._run.settle(self.usage)
         except RewindError as problem:

@@ -1,13 +1,13 @@
 """What keeps tests offline beside a marked test's own run: wider fixtures, and with a flag tests without a mark."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 import pytest
 
-from rewind.inprocess.guard import Guard
+from rewind.inprocess.guard import Guard, ModelWatch
 from rewind.inprocess.redirect import install as redirect
 from rewind.pytest_plugin.marks import read_mark
 from rewind.pytest_plugin.modes import BadOption
@@ -24,27 +24,38 @@ class NetworkGuard:
         self._state = state
         self._address = state.address(item.nodeid)
         self._end: Callable[[], None] | None = None
+        self.fixture_calls: tuple[str, ...] = ()
+        """What is said of each host that wider fixtures asked: their calls are on no cassette."""
 
     def around_fixtures(self, mark: pytest.Mark) -> None:
-        """Where only cassettes answer, wider fixtures of a marked test stay offline: its run begins after them."""
+        """Where only cassettes answer, wider fixtures of a marked test stay offline: its run begins after them.
+
+        Elsewhere they may go on, but a model that they ask is noted.
+        """
         try:
             options = read_mark(mark.args, mark.kwargs)
         except BadOption:  # the test itself will say so
             return
-        if not self._state.choice.for_test(options.mode).may_go_live:
-            self._start((*self._state.allowed_hosts, *options.allowed_hosts), self._blocked_fixture)
+        if self._state.choice.for_test(options.mode).may_go_live:
+            watch = ModelWatch()
+            self._start(watch, lambda: map(self._unrecorded_fixture, watch.models(self._state.allowed_hosts)))
+        else:
+            self._block((*self._state.allowed_hosts, *options.allowed_hosts), self._blocked_fixture)
 
     def around_test(self) -> None:
         """A test without a mark, where the network is blocked for every test."""
-        self._start(self._state.allowed_hosts, self._blocked_test)
+        self._block(self._state.allowed_hosts, self._blocked_test)
 
     def end(self) -> None:
         if self._end is not None:
             self._end()
             self._end = None
 
-    def _start(self, allowed_hosts: tuple[str, ...], offline_error: Callable[[str], str]) -> None:
+    def _block(self, allowed_hosts: tuple[str, ...], offline_error: Callable[[str], str]) -> None:
         guard = Guard(allowed_hosts=allowed_hosts, offline_error=offline_error)
+        self._start(guard, lambda: map(offline_error, dict.fromkeys(guard.blocked)))
+
+    def _start(self, guard: Guard, told: Callable[[], Iterable[str]]) -> None:
         put_back = our_patches().on_top()
         guard.start()
         guard.make_default()
@@ -52,6 +63,7 @@ class NetworkGuard:
         def end() -> None:
             guard.finish()
             put_back()
+            self.fixture_calls = tuple(told())
 
         self._end = end
 
@@ -68,6 +80,13 @@ class NetworkGuard:
             "calls of fixtures with a wider scope than one test are never on a cassette.\n"
             f"  - To record it on the cassette: give the fixture function scope\n"
             f"  - To allow it for every test: rewind_allowed_hosts = {host_of(url)} in the ini file"
+        )
+
+    def _unrecorded_fixture(self, host: str) -> str:
+        return (
+            f"rewind: a fixture that {self._address} shares with other tests asked {host}; calls of fixtures with a "
+            "wider scope than one test are never on a cassette, so they need the network and a key in every run.\n"
+            "  - To record it on the cassette: give the fixture function scope"
         )
 
 

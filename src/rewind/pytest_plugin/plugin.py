@@ -127,6 +127,7 @@ def _rewind(request: pytest.FixtureRequest) -> None:
 
     guard.end()
     test = node.stash[TEST] = MarkedTest(state, node, mark, request.getfixturevalue("rewind_config"))
+    test.fixture_calls = guard.fixture_calls
     request.addfinalizer(test.end)  # noqa: PT021
     test.begin()
 
@@ -172,6 +173,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if report.when == "setup" and report.failed and (guard := item.stash.get(GUARD, None)) is not None:
+        # The SDK that failed there may have hidden why.
+        report.sections += [("rewind", text) for text in guard.fixture_calls]
     if (test := item.stash.get(TEST, None)) is not None:
         test.add_to_report(report)
         if report.when == "teardown":

@@ -164,6 +164,8 @@ def _details(usages: Usages, unused: Sequence[str], *, verbose: bool) -> Iterato
     for usage in usages:
         for secret in usage.secrets:
             yield f"  {usage.cassette}: {secret}: check it before you commit"
+        for text in usage.fixture_calls:
+            yield from (f"  {line}" for line in text.removeprefix("rewind: ").splitlines())
     for cassette, kept in _kept_steps(usages):
         yield (
             f"  {cassette}: {plural(kept, 'older step')} {'is' if kept == 1 else 'are'} kept, because other tests may "

@@ -39,6 +39,8 @@ class CassetteUsage:
     wrote: bool = False
     blocked: tuple[str, ...] = ()
     """Where connections were refused."""
+    fixture_calls: tuple[str, ...] = ()
+    """What is said of calls of wider fixtures, which are on no cassette."""
     secrets: tuple[str, ...] = ()
     """What looks like a secret in the cassette that was written."""
     remarks: tuple[str, ...] = ()
