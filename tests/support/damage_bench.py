@@ -20,10 +20,14 @@ from types import FrameType
 from typing import Any
 
 from rewind.cli.main import run as run_command
+from rewind.model.http import Chunk
+from rewind.model.ids import MatchKey, SessionId
+from rewind.store.journal.writer import SessionWriter
 from support.answers import openai_chat, openai_stream
 from support.cli import AGENTS, PATIENCE, REWIND, Result, plain_environment, run_rewind
 from support.provider import FakeProvider
 from support.script import Answer, Request
+from unit.store.making import ANSWER_HEAD, request, response, start
 
 HOST = "api.openai.com"
 DERIVED = ("catalog.duckdb", "search.duckdb")
@@ -134,6 +138,7 @@ def made(folder: Path) -> DamageBench:
         forked = ["fork", "talk:3", "--set", "temperature=0.5", to, "--", *agent("1234567")]
         printed["fork"] = run_rewind(forked, bench.home, cwd=folder).ok().text
         _kill_a_recorder(bench.home, folder, to)
+    _die_before_understanding(bench.home)
     _remember(bench, printed)
     return bench
 
@@ -156,6 +161,25 @@ def _kill_a_recorder(home: Path, folder: Path, to: str) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     KILLED.set()
+
+
+def _die_before_understanding(home: Path) -> None:
+    """What a recorder leaves that is killed when its answers are kept and not yet understood: short lines."""
+    begun = start(id=SessionId("0a1b2c3d"), name="unread", started=time.time())
+    writer = SessionWriter.create(home, begun)
+    for index in (1, 2, 3):
+        body = b'{"model":"claude-x","messages":[{"role":"user","content":"Question %d"}]}' % index
+        writer.asked(writer.request_bytes(request(index, match_key=MatchKey("")), body))
+        pieces = [b"piece %d of answer %d\n" % (at, index) for at in range(40)]
+        if index == 2:
+            part = writer.part(index, ANSWER_HEAD)
+            for at, piece in enumerate(pieces):
+                part.append(at * 1000, piece)
+            writer.answered(index, response(chunks=()), None)
+        else:
+            chunks = tuple(Chunk(at * 1000, len(piece)) for at, piece in enumerate(pieces))
+            writer.answered(index, response(chunks=chunks), b"".join(pieces))
+    writer.close()
 
 
 def _remember(bench: DamageBench, printed: dict[str, str]) -> None:

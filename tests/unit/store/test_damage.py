@@ -9,18 +9,20 @@ import pytest
 
 from rewind.errors import DamagedStore
 from rewind.model.http import Chunk
-from rewind.model.ids import BlobId, SessionId
+from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Session, Status
+from rewind.model.step import Ending
 from rewind.reading.search import search
 from rewind.reading.verify import verify
 from rewind.store.journal.lines import seal, unseal
+from rewind.store.journal.part import encode_record
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.bodies import PackReader
 from rewind.store.pack.frames import HEADER_SIZE, FrameRole
 from rewind.views import session as views
-from unit.store.making import GrowingAgent, record, request, response, start
+from unit.store.making import ANSWER_HEAD, GrowingAgent, record, request, response, start
 
 STEPS = 12
 
@@ -239,6 +241,50 @@ def test_a_line_that_stands_twice_or_elsewhere_or_belongs_to_another_session_is_
     ):
         path.write_bytes(b"".join(hurt))
         assert any(why in one.what for one in Library(tmp_path).verify(session)), why
+
+
+def killed_before_understood(home: Path) -> Path:
+    """The folder of a session whose only answer is complete, and still in its part."""
+    writer = SessionWriter.create(home, start())
+    writer.asked(writer.request_bytes(request(1, match_key=MatchKey("")), b"{}"))
+    part = writer.part(1, ANSWER_HEAD)
+    for at in range(4):
+        part.append(at, b"piece %d" % at)
+    writer.answered(1, response(chunks=()), None)
+    writer.close()
+    return writer.folder
+
+
+def test_an_answer_whose_part_lost_its_end_is_not_taken_for_complete(tmp_path: Path) -> None:
+    folder = killed_before_understood(tmp_path)
+    part, library = folder / "part.1", Library(tmp_path)
+    (session,) = library.sessions()
+    assert not library.verify(session)
+    part.write_bytes(part.read_bytes()[: -len(encode_record(3, b"piece 3"))])
+    with library.open(session) as reader:
+        (step,) = reader.recording().steps
+        assert step.response is not None
+        assert step.response.ending is Ending.INTERRUPTED
+        assert reader.blob(step.response.body) == b"piece 0piece 1piece 2"
+    assert [one.what for one in library.verify(session)] == ["part.1: it holds 21 of the 28 bytes of the answer"]
+    part.unlink()
+    assert library.verify(session)
+
+
+def test_a_damaged_short_line_is_named(tmp_path: Path) -> None:
+    folder = killed_before_understood(tmp_path)
+    lines, library = folder / "journal.part", Library(tmp_path)
+    (session,) = library.sessions()
+    whole = lines.read_bytes()
+    lines.write_bytes(whole[:-30])
+    assert not library.verify(session)  # an unfinished write
+    hurt = bytearray(whole)
+    hurt[40] ^= 1
+    lines.write_bytes(bytes(hurt))
+    assert "journal.part line 1" in library.verify(session)[0].what
+    lines.unlink()
+    lines.mkdir()
+    assert "journal.part cannot be read" in library.verify(session)[0].what
 
 
 def test_one_session_that_cannot_be_opened_is_named_and_the_others_are_checked(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ SHORT_LINES = "journal.part"
 """The file of the steps that were kept and are still to be understood: lines as in a journal, in short."""
 _RECORD = struct.Struct("<IIQ")
 _TIME = struct.Struct("<Q")
+_LARGEST = 256 * 1024 * 1024
+"""No piece arrives that is larger: what claims to be is not the beginning of a record."""
 
 
 def encode_record(at: int, data: bytes) -> bytes:
@@ -40,6 +42,8 @@ class PartFile:
         self._lock = threading.Lock()
         self._file: GrowingFile | None = None
         self._last = -1
+        self.size = 0
+        """Bytes of the body that are kept here."""
         try:
             self._file = GrowingFile(path)
             self._file.append(encode_record(0, json.dumps(asdict(head)).encode()))
@@ -51,6 +55,7 @@ class PartFile:
         """A part that keeps nothing, for a writer that is broken already."""
         part = cls.__new__(cls)
         part.path, part._lock, part._file, part._last = Path(), threading.Lock(), None, -1
+        part.size = 0
         return part
 
     def append(self, at: int, data: bytes) -> None:
@@ -61,6 +66,7 @@ class PartFile:
                 self._last = max(at, self._last + 1)
                 try:
                     self._file.append(encode_record(self._last, data))
+                    self.size += len(data)
                 except OSError as error:
                     self._fail(error)
 
@@ -123,6 +129,8 @@ def _records(data: bytes) -> tuple[list[tuple[int, bytes]], str | None]:
     start = 0
     while len(data) - start >= _RECORD.size:
         size, crc, at = _RECORD.unpack_from(data, start)
+        if size > _LARGEST:
+            return records, f"the bytes from {start} on are damaged"
         piece = data[start + _RECORD.size : start + _RECORD.size + size]
         if len(piece) < size:
             break

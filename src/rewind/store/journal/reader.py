@@ -107,8 +107,10 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         raise DamagedStore(f"The journal in {folder.name} cannot be opened: {reason(error)}.") from error
     try:
         running = is_locked(fd)
-        short_lines = read_short_lines(folder)
+        problems: list[str] = []
+        short_lines = read_short_lines(folder, problems)
         journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0), short_lines, run=folder.name[-8:])
+        journal.damage += problems
     finally:
         os.close(fd)
     start = journal.start or start_from_name(folder.name)
@@ -117,11 +119,15 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
     return journal, Session(start=start, end=journal.end, status=status, folder=folder.name, pinned=pinned)
 
 
-def read_short_lines(folder: Path) -> bytes:
+def read_short_lines(folder: Path, damage: list[str] | None = None) -> bytes:
     """What stands beside the journal. To be read before it: what is no longer here is there."""
     try:
         return read_file(folder / SHORT_LINES)
-    except OSError:  # mostly there are none; a session tells all the same what its journal has
+    except FileNotFoundError:  # mostly there are none
+        return b""
+    except OSError as error:
+        if damage is not None:
+            damage.append(f"{SHORT_LINES} cannot be read: {reason(error)}")
         return b""
 
 
@@ -250,9 +256,13 @@ class FolderReader(SessionReader):
     def _from_part(self, index: int, answer: AnswerLine | None, damage: list[str]) -> StepResponse | None:
         """What had come of an answer when its recorder died; all of it where a line says that it was complete."""
         found = self._interrupted(index, damage)
-        if answer is None or found is None:
+        if answer is None:
             return found
         told = answer.response
+        if found is None or found.body_size != told.body_size:
+            there = 0 if found is None else found.body_size
+            damage.append(f"part.{index}: it holds {there:,} of the {told.body_size:,} bytes of the answer")
+            return None if found is None else replace(found, reason="the rest of the answer is damaged")
         return replace(found, ending=told.ending, ms=told.ms, reason=told.reason, trailers=told.trailers)
 
     def _interrupted(self, index: int, damage: list[str]) -> StepResponse | None:

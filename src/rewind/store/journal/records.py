@@ -6,7 +6,6 @@ the format only grows. Values become fields and fields become values in pure fun
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -17,13 +16,13 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Ending, Reading, StepKind, StepRequest, StepResponse
 from rewind.model.usage import Usage
-from rewind.store.journal.lines import BadLine, Fields, is_torn, lines_in_damaged_line, unseal, unseal_good
+from rewind.store.journal.lines import BadLine, Fields, is_torn, lines_in_damaged_line, unseal
 
 USAGE_KINDS = ("cache_read", "cache_write", "reasoning")
 """Kinds of tokens that have a field of their own, beside ``tokens_in`` and ``tokens_out`` that they are part of."""
 _REQUEST_LINE = ("method", "scheme", "host", "port", "target")
 _MEANING = frozenset({"model", "text", "tokens_in", "tokens_out"})
-_IN_PART = frozenset({"status", "body", "size", "chunks", "head"})
+_IN_PART = frozenset({"status", "body", "chunks", "head"})
 _TEXT_SHOWN = 500
 _ERROR_SHOWN = 2000
 _WHOLE = 2**63
@@ -463,12 +462,22 @@ def read_journal(data: bytes, short_lines: bytes = b"", *, run: str | None = Non
                 journal.take(fields)
             except BadLine as why:
                 journal.damage.append(f"journal line {number}: it cannot be understood: {why}")
-    for fields in unseal_good(short_lines.split(b"\n")):
-        with suppress(BadLine):
-            if run is None or fields.get("run") == run:
-                journal.take(fields)
+    _take_short_lines(journal, short_lines, run)
     journal.unread.update(index for index, request in journal.requests.items() if not request.match_key)
     missing = max(numbers, default=-1) + 1 - len(numbers)
     if missing > bad:
         journal.damage.append(f"journal: {missing - bad} line(s) are gone without a trace")
     return journal
+
+
+def _take_short_lines(journal: Journal, data: bytes, run: str | None) -> None:
+    *lines, tail = data.split(b"\n")
+    for number, line in enumerate((*lines, tail), 1):
+        try:
+            fields = unseal(line)
+            if run is not None and fields.get("run") != run:
+                raise BadLine("it belongs to another session")
+            journal.take(fields)
+        except BadLine as why:
+            if number <= len(lines) or not is_torn(line):
+                journal.damage.append(f"journal.part line {number}: {why}")

@@ -167,8 +167,10 @@ class SessionWriter:
         """
         if body is None or self.broken is not None:
             if self.broken is None:
+                part = self._parts.get(index)
+                told = replace(response, body_size=0 if part is None else part.size)
                 with self._writing(f"the response of step {index}"):
-                    self._write_short(records.answered_fields(index, self._clock.now(), response, None, in_part=True))
+                    self._write_short(records.answered_fields(index, self._clock.now(), told, None, in_part=True))
             return lambda reading: self.response(index, replace(response, reading=reading), body)
         kept: tuple[StepResponse, BlobId | None] = response, None
         part = self._parts.pop(index, None)
