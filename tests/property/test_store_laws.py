@@ -18,6 +18,7 @@ from rewind.model.usage import Usage
 from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.files import GrowingFile
 from rewind.store.journal import records as journal
+from rewind.store.journal.contents import read_journal
 from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.part import PartFile, decode_part, encode_record
 from rewind.store.journal.records import decode_times, encode_times
@@ -167,7 +168,7 @@ def test_no_bytes_make_a_part_or_a_frame_fail_otherwise(data: bytes) -> None:
     decode_part(encode_record(0, data) + data)
     with suppress(BadFrame):
         decode_header(data)
-    journal.read_journal(data)
+    read_journal(data)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**50), st.integers(0, 2**31))))

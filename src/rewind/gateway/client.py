@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import NamedTuple, Protocol, cast
 
 from rewind.dataclass import dataclass
+from rewind.errors import DamagedStore
 from rewind.gateway.acknowledgement import acknowledge
 from rewind.gateway.exchange import Decided, Exchange, Hold, Origin, Pass, Play, Reply, RequestHandler, Verdict
 from rewind.gateway.http1 import MAX_HEAD, BadMessage, IncomingRequest, find_head_end, refit_head, write_head
@@ -86,6 +87,8 @@ class ClientConnection(asyncio.Protocol):
         self._held: asyncio.Future[Decided] | None = None
         self._full = False
         """The client does not read; told to each relay."""
+        self._room = asyncio.Event()
+        self._room.set()
         self._advancing = False
         self._leaving = False
 
@@ -124,11 +127,13 @@ class ClientConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._full = True
+        self._room.clear()
         if self._relay is not None:
             self._relay.client_full(True)
 
     def resume_writing(self) -> None:
         self._full = False
+        self._room.set()
         if self._relay is not None:
             self._relay.client_full(False)
 
@@ -257,7 +262,7 @@ class ClientConnection(asyncio.Protocol):
                 self.drop(at_once=True)
             case Play(response=response) if response is not None and response.head.status == 101:
                 self._play_frames(verdict)
-            case Play(pace=0.0):
+            case Play(pace=0.0, response=response) if response is None or response.long_body is None:
                 assert self._transport is not None, "the client is still there"
                 usable = play_at_once(self._transport, verdict, self._incoming.method)
                 self.answered(keep_alive=usable and self._incoming.keep_alive)
@@ -297,7 +302,12 @@ class ClientConnection(asyncio.Protocol):
 
     async def _play_paced(self, play: Play) -> None:
         assert self._transport is not None and self._incoming is not None, "the client is still there"
-        usable = await play_paced(self._transport, play, self._incoming.method)
+        try:
+            usable = await play_paced(self._transport, play, self._incoming.method, has_room=self._room.wait)
+        except DamagedStore as problem:
+            self._context.handler.remark("this replay", f"an answer breaks off where it is damaged: {problem.message}")
+            self.drop(at_once=True)
+            return
         self._paced = None
         self.answered(keep_alive=usable and self._incoming is not None and self._incoming.keep_alive)
 

@@ -1,16 +1,19 @@
 """Send a recorded answer: the same bytes in the same pieces, at once or at the recorded pace."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.http1 import write_head
-from rewind.model.http import Headers, HttpResponse, RequestHead, without_headers
+from rewind.model.http import Chunk, Headers, HttpResponse, RequestHead, without_headers
 from rewind.model.step import Ending
 from rewind.wire.frame_log import BadFrameLog, read_frame_log
 
+Piece = tuple[int, bytes]
+"""When some bytes of a body came, and the bytes."""
 
-def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, list[tuple[int, bytes]], bytes, bool]:
+
+def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, Iterable[Piece], bytes, bool]:
     """Head, body pieces with their times, tail, and whether the connection stays usable afterwards.
 
     The framing is the recorded one: transfer chunks where there were chunks, a length where there was a length.
@@ -19,21 +22,22 @@ def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, 
     headers: Headers = head.headers
     if method == "HEAD" or head.status in (204, 304) or head.status < 200:
         return write_head(head, headers), [], b"", True
-    pieces = list(_pieces(response))
+    pieces: Iterable[Piece] = _pieces(response) if response.long_body is not None else list(_pieces(response))
     whole = ending is Ending.COMPLETE
     coding = (head.header("transfer-encoding") or "").lower()
     if coding.rpartition(",")[2].strip() == "chunked":
-        chunks = [(at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data]
+        chunks: Iterable[Piece] = ((at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
         tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
         # Of a list of codings some clients see only that the end of the connection must be the end of the body.
+        chunks = chunks if response.long_body is not None else list(chunks)
         return write_head(head, headers), chunks, tail, whole and coding.strip() == "chunked"
     lengths = {value for name, value in headers if name.lower() == "content-length"}
     if not lengths:
         return write_head(head, headers), pieces, b"", False
-    if whole and lengths != {str(len(response.body))}:
+    if whole and lengths != {str(response.size)}:
         # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
-        headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(len(response.body))))
+        headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(response.size)))
     return write_head(head, headers), pieces, b"", whole
 
 
@@ -60,7 +64,10 @@ def why_unplayable(asked: RequestHead, response: HttpResponse) -> str | None:
     return None
 
 
-def _pieces(response: HttpResponse) -> Iterator[tuple[int, bytes]]:
+def _pieces(response: HttpResponse) -> Iterator[Piece]:
+    if response.long_body is not None:
+        yield from _pieces_of_long_body(response.chunks, response.long_body.blocks())
+        return
     position = 0
     for chunk in response.chunks:
         yield chunk.at, response.body[position : position + chunk.size]
@@ -70,20 +77,42 @@ def _pieces(response: HttpResponse) -> Iterator[tuple[int, bytes]]:
         yield last, response.body[position:]
 
 
-async def play_paced(transport: asyncio.Transport, play: Play, method: str) -> bool:
-    """Send at the recorded pace; True when the connection can be used again."""
+def _pieces_of_long_body(chunks: tuple[Chunk, ...], blocks: Iterator[bytes]) -> Iterator[Piece]:
+    """The same pieces, of which no more than one is held; one that is longer than a block comes in several."""
+    block, place, last = b"", 0, 0
+    for chunk in chunks:
+        left, last = chunk.size, chunk.at
+        while left:
+            if place == len(block):
+                block, place = next(blocks, b""), 0
+                if not block:
+                    return
+            piece = block[place : place + left]
+            place, left = place + len(piece), left - len(piece)
+            yield chunk.at, piece
+    yield last, block[place:]
+    yield from ((last, block) for block in blocks)
+
+
+async def play_paced(
+    transport: asyncio.Transport, play: Play, method: str, *, has_room: Callable[[], Awaitable[object]] | None = None
+) -> bool:
+    """Send at the recorded pace, and no faster than the client reads; True when the connection can be used again."""
     assert play.response is not None, "there is an answer to play"
     head, pieces, tail, reusable = framed(play.response, method, play.ending)
     loop = asyncio.get_running_loop()
     start = loop.time()
-    await _until(start, pieces[0][0] if pieces else 0, play.pace)
-    transport.write(head)
     for at, data in pieces:
         await _until(start, at, play.pace)
+        if has_room is not None:
+            await has_room()
         if transport.is_closing():
             return False
+        if head:
+            transport.write(head)
+            head = b""
         transport.write(data)
-    transport.write(tail)
+    transport.write(head + tail)
     return reusable and _says_keep_alive(play.response)
 
 

@@ -1,6 +1,6 @@
 """HTTP as it was on the wire: order and spelling of headers kept, bodies as bytes, arrival times beside them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import parse_qsl
 
 from rewind.dataclass import dataclass
@@ -100,6 +100,15 @@ class Chunk:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class LongBody:
+    """A body that is too long to be held in memory."""
+
+    size: int
+    blocks: Callable[[], Iterator[bytes]]
+    """Reads it from its beginning. May raise DamagedStore on the way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
     """An answer as far as it came."""
@@ -108,3 +117,9 @@ class HttpResponse:
     body: bytes
     chunks: tuple[Chunk, ...]
     trailers: Headers = ()
+    long_body: LongBody | None = None
+    """Then ``body`` is empty."""
+
+    @property
+    def size(self) -> int:
+        return len(self.body) if self.long_body is None else self.long_body.size

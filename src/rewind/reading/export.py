@@ -30,6 +30,7 @@ from rewind.reading.session import without_damaged_bodies
 from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal, compiled_patterns
 from rewind.redaction.scan import Scan, SecretFinding
+from rewind.store.cassette.bodies import MOST_OF_A_BODY
 from rewind.store.cassette.seal import unpacked
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.library import Library
@@ -217,6 +218,19 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
         yield export, blob
 
 
+def _check_sizes(recording: Recording) -> None:
+    """Before a byte is read: what a cassette has no room for is not taken into memory either."""
+    for step in recording.steps:
+        sizes = {"request": step.request.body_size, "answer": 0 if step.response is None else step.response.body_size}
+        for half, size in sizes.items():
+            if size > MOST_OF_A_BODY:
+                raise EnvironmentProblem(
+                    f"The {half} of step {step.index} has {size:,} bytes: more than the {MOST_OF_A_BODY:,} that a "
+                    "cassette takes.",
+                    hint="Leave that step out, with --steps.",
+                )
+
+
 def _chosen(
     source: Session,
     whole: Recording,
@@ -227,6 +241,8 @@ def _chosen(
 ) -> tuple[Exported, Blob]:
     recording = whole if options.steps is None else _only(whole, *options.steps)
     recording = replace(recording, session=replace(recording.session, file=None))
+    if options.form is ExportForm.CASSETTE:
+        _check_sizes(recording)
     removed, before = Removed(), recording
     if patterns:
         recording, blob, removed = with_matches_removed(

@@ -1,6 +1,6 @@
 """A session step by step, one step in full, a tool call, or what the model read at a step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from rewind.model.step import StepKind
 from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
-from rewind.reading.session import open_session, read_body_of, read_outline
+from rewind.reading.session import answer_to_look_at, open_session, read_body_of, read_outline
+from rewind.store.journal.reader import LONG_ANSWER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ def inspect_step(
         entry = _understood(recording, read_outline(reader, recording, on_progress), index)
         step = entry.step
         asked, problem = read_body_of(reader.blob, step, "request") if request else (None, None)
-        answered, another = read_body_of(reader.blob, step, "answer") if response else (None, None)
+        answered, another = answer_to_look_at(reader, step) if response else (None, None)
         damage = tuple(filter(None, (problem, another)))
         if damage and len(damage) == request + response:
             step.bodies(reader.blob)  # nothing is left to be shown: raises, with the reason
@@ -167,13 +168,16 @@ def inspect_context(
     )
 
 
-def recorded_body(home: Path, ref: str, index: int, *, request: bool = False) -> bytes | None:
-    """The exact bytes of the answer, or of the request; ``None`` where no answer is recorded."""
+def recorded_body(home: Path, ref: str, index: int, *, request: bool = False) -> Iterator[bytes]:
+    """The exact bytes of the answer, or of the request, in blocks; none where no answer is recorded."""
     with open_session(home, ref) as reader:
         step = step_in(reader.recording(upto=0), index)
         if request:
-            return reader.blob(step.request.body)
-        return reader.blob(step.response.body) if step.response is not None else None
+            yield reader.blob(step.request.body)
+        elif step.response is not None and step.response.body_size > LONG_ANSWER:
+            yield from reader.blocks(step.response.body)
+        elif step.response is not None:
+            yield reader.blob(step.response.body)
 
 
 def _upto(recording: Recording, index: int, other: int = 0) -> Recording:

@@ -38,7 +38,7 @@ def read_outline(
 
     def bodies(step: Step) -> tuple[bytes, bytes]:
         request, problem = read_body_of(reader.blob, step, "request")
-        answer, another = read_body_of(reader.blob, step, "answer")
+        answer, another = answer_to_look_at(reader, step)
         if damage is not None:
             damage.extend(filter(None, (problem, another)))
         return request or b"", answer or b""
@@ -53,6 +53,14 @@ def read_body_of(blob: Blob, step: Step, half: Half) -> tuple[bytes | None, str 
         return (blob(step.request.body) if half == "request" else step.answer_body(blob)), None
     except DamagedStore:
         return None, f"the {half} of step {step.index} cannot be read"
+
+
+def answer_to_look_at(reader: SessionReader, step: Step) -> tuple[bytes | None, str | None]:
+    """The answer of a step, of a very long one the beginning; or that it cannot be read."""
+    try:
+        return reader.to_look_at(step), None
+    except DamagedStore:
+        return None, f"the answer of step {step.index} cannot be read"
 
 
 def without_damaged_bodies(recording: Recording, blob: Blob) -> Recording:

@@ -16,7 +16,9 @@ from rewind.redaction.values import placeholder
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode_as_far_as_possible, encode
 
 _MOST_KEPT = 32 * 1024 * 1024
-"""A stream of documents is remembered up to this size, in case its first characters of a secret must be corrected."""
+"""A stream of documents is remembered up to this size, in case its first characters of a secret must be corrected; a
+compressed answer, in case it must be compressed anew."""
+_TOO_LONG = b"Rewind: a secret was in this compressed answer, which is too long to be written without it."
 
 
 class Contiguous:
@@ -190,6 +192,7 @@ class _Compressed(StreamRedactor):
         self._pipeline = _Pipeline(scanner, head)
         self._decoder: StreamDecoder | None = decoder
         self._kept: list[bytes] = []
+        self._left = _MOST_KEPT
         self._waiting: deque[tuple[int, bytes]] = deque()
         """Pieces as they came, each with how much is decoded by then; given out when so much is settled."""
         self._decoded = 0
@@ -198,7 +201,7 @@ class _Compressed(StreamRedactor):
     def feed(self, data: bytes) -> bytes:
         if self._decoder is None:
             return data
-        self._kept.append(data)
+        self._keep(data)
         if self.withheld:
             return b""
         try:
@@ -218,11 +221,20 @@ class _Compressed(StreamRedactor):
         if self.withheld:
             coding = self._head.header("content-encoding")
             plain, _ = decode_as_far_as_possible(b"".join(self._kept), coding)
+            if self._left < 0:
+                plain = _TOO_LONG
             pipeline = _Pipeline(self._scanner, self._head)
             body = pipeline.feed(plain) + pipeline.finish()
             self.replacement = encode(pipeline.corrected(body), coding)
             self._removed(pipeline.hits)
         return data
+
+    def _keep(self, data: bytes) -> None:
+        if self._left >= 0:
+            self._left -= len(data)
+            self._kept.append(data)
+            if self._left < 0:
+                self._kept.clear()
 
     def _end(self) -> None:
         """No more can be decoded."""

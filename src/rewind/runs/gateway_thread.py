@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rewind.gateway.authority import Authority
 from rewind.gateway.client import Callers
 from rewind.gateway.dial import Dialer
 from rewind.gateway.exchange import RequestHandler
+from rewind.gateway.options import UpstreamOptions
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
 from rewind.runs.bypass_watch import BypassWatch
@@ -87,6 +88,11 @@ class BackgroundGateway:
     def _remark_on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self._handler.remark("a bug in Rewind", f"{context['message']}: {error!r}")
+
+
+def dialer_for(upstream: UpstreamOptions, environ: Mapping[str, str]) -> Dialer:
+    """The way to the real providers; a recording loads it with the gateway, once its agent has started."""
+    return Dialer(upstream, environ)
 
 
 @contextmanager

@@ -93,8 +93,7 @@ def record(options: RecordOptions) -> RecordResult:
         assert recording is not None, "it has begun"
         if not run.child.ended_within(BRIEF_SECONDS) or has_waiting_client(listener):
             # Loaded only now, while the agent is starting up itself.
-            from rewind.gateway.dial import Dialer
-            from rewind.runs.gateway_thread import serving
+            from rewind.runs.gateway_thread import dialer_for, serving
             from rewind.runs.junction import Junction
 
             junction = Junction(
@@ -106,7 +105,7 @@ def record(options: RecordOptions) -> RecordResult:
                 ignore=options.ignore,
                 tally=tally,
             )
-            dialer = Dialer(options.upstream, environ)
+            dialer = dialer_for(options.upstream, environ)
             with serving(run, junction, dialer, provenance=recording):
                 code = run.child.wait()
         else:

@@ -8,7 +8,7 @@ from rewind.errors import DamagedStore
 from rewind.gateway.listener import has_waiting_client
 from rewind.gateway.playout import why_unplayable
 from rewind.match.call import Call, understand
-from rewind.model.http import HttpRequest, HttpResponse
+from rewind.model.http import HttpRequest, HttpResponse, LongBody
 from rewind.model.ids import MatchKey
 from rewind.model.step import Step
 from rewind.playback.tape import Tape
@@ -17,6 +17,8 @@ from rewind.store.journal.writer import Stream
 
 WARM_BYTES = 16 * 1024 * 1024
 """How many bytes of answers are read before anybody asks for them."""
+LONG_BYTES = 8 * 1024 * 1024
+"""A longer answer is read while it is played."""
 
 
 class RecordedSteps:
@@ -45,11 +47,13 @@ class RecordedSteps:
         response = step.response
         if response is None or response.head is None:
             return None
+        name, is_long = response.body, response.body_size > LONG_BYTES and response.head.status != 101
         answer = HttpResponse(
             head=response.head,
-            body=self._reader.blob(response.body),
+            body=b"" if is_long else self._reader.blob(name),
             chunks=response.chunks,
             trailers=response.trailers,
+            long_body=LongBody(response.body_size, lambda: self._reader.blocks(name)) if is_long else None,
         )
         if why := why_unplayable(step.request.head, answer):
             session = self.recording.session
@@ -85,7 +89,7 @@ class RecordedSteps:
         for step in tape.steps():
             if size > WARM_BYTES or has_waiting_client(listener):
                 return
-            if step.response is not None:
+            if step.response is not None and step.response.body_size <= LONG_BYTES:
                 size += step.response.body_size
                 with suppress(DamagedStore):  # told when that step is wanted
                     self._reader.blob(step.response.body)

@@ -25,6 +25,9 @@ from rewind.redaction.redactor import Redactor
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.journal.part import PartFile
 
+MOST_CHUNKS = 100_000
+JOINED_CHUNK = 64 * 1024
+"""Of an answer in more chunks than those, further ones are joined until they are so long."""
 SHORT_WORK = 64 * 1024
 """Bytes that the gateway's own thread keeps in less time than another thread takes to be woken."""
 
@@ -45,7 +48,7 @@ class ChunkDraft:
             self.first_at = at
         self.size += size
         self._open += size
-        if ends_chunk and self._open:
+        if ends_chunk and self._open and (len(self.chunks) < MOST_CHUNKS or self._open >= JOINED_CHUNK):
             self.chunks.append(Chunk(at, self._open))
             self._open = 0
 
@@ -353,6 +356,8 @@ class StepWriter:
         copied = replace(step.response, tape=step.index)
         if response is None:
             self.writer_thread.writer.response(self.index, copied, b"")
+        elif response.long_body is not None:
+            self.writer_thread.writer.response(self.index, copied, response.long_body.blocks())
         elif copied.reading == Reading():  # from a file: what an answer says is made of its bytes
             copied = replace(copied, reading=self._summary.read_again(response))
             self.writer_thread.writer.response(self.index, copied, response.body)

@@ -7,8 +7,8 @@ from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
-from rewind.store.journal.reader import FolderReader, load_journal
-from rewind.store.journal.records import Journal
+from rewind.store.journal.contents import Journal
+from rewind.store.journal.reader import LONG_ANSWER, FolderReader, load_journal
 from rewind.store.pack.bodies import PackIndex, PackReader
 from rewind.store.pack.frames import FrameRole
 
@@ -64,7 +64,7 @@ def _pack_problems(pack: PackReader, journal: Journal, session: Session) -> Iter
         yield "pack", f"it should have {journal.pack_size} bytes, of which {size} make whole frames"
     for where, blob, length in _named_blobs(journal):
         try:
-            read = sum(map(len, pack.blocks(blob)))
+            read = sum(map(len, pack.stream(blob) if (length or 0) > LONG_ANSWER else pack.blocks(blob)))
         except DamagedStore as error:
             yield where, error.message
         else:

@@ -140,7 +140,9 @@ def step(session_id: str, value: Step, request_body: bytes, response_body: bytes
             "status": response.head.status,
             "reason": response.head.reason,
             "headers": [list(pair) for pair in response.head.headers],
-            "body": body(response_body or b"", response.head.headers, response.chunks) | {"blob": response.body},
+            "body": body(response_body or b"", response.head.headers, response.chunks)
+            | {"blob": response.body}
+            | ({"not_shown": left} if response_body and (left := response.body_size - len(response_body)) else {}),
             "chunks": [{"at_ms": chunk.at / 1000, "size": chunk.size} for chunk in response.chunks],
             "trailers": [list(pair) for pair in response.trailers],
         }

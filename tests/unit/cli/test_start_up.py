@@ -54,8 +54,8 @@ def ours(modules: set[str]) -> int:
     [
         (["--help"], 7, {"click", "re", "json", "dataclasses"}),
         (["list"], 72, {"duckdb", "asyncio", "ssl"}),
-        (["rm", "nothing"], 60, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
-        (["prune", "--max-size", "1G"], 61, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
+        (["rm", "nothing"], 62, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
+        (["prune", "--max-size", "1G"], 62, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
         (["record", "--help"], 20, {"duckdb", "asyncio"}),
         (["inspect", "--help"], 116, {"duckdb", "asyncio"}),
     ],

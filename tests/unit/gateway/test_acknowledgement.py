@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from rewind.gateway.acknowledgement import acknowledge
 from rewind.gateway.exchange import Route
 from unit.gateway.wiring import Ledger, answer_on, client, gateway, request_on, run, upstream
 
@@ -53,3 +54,15 @@ def test_a_request_in_two_writes_is_not_held_up(entry: str) -> None:
         assert sorted(took)[CALLS // 4] < DELAYED, took
 
     run(play())
+
+
+def test_a_connection_that_has_gone_is_left_alone() -> None:
+    async def play() -> None:
+        async with gateway(Ledger()) as port, client(port) as (_, writer):
+            writer.transport.abort()
+            acknowledge(writer.transport)
+            await asyncio.sleep(0)
+            acknowledge(writer.transport)
+
+    run(play())
+    acknowledge(asyncio.BaseTransport())

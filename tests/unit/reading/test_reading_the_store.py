@@ -115,13 +115,13 @@ def test_a_step_gives_the_halves_that_are_asked_for(shelf: Shelf, home: Path):
     assert (asked.request_body, asked.response_body, asked.with_response) == (b'{"b": 2}', None, False)
     answered = inspect_step(home, "last", 2, PRICES, request=False)
     assert (answered.request_body, answered.response_body) == (None, b'{"ok": true}')
-    assert recorded_body(home, "last", 1) == b'{"ok": true}'
-    assert recorded_body(home, "last", 1, request=True) == b'{"a": 1}'
+    assert b"".join(recorded_body(home, "last", 1)) == b'{"ok": true}'
+    assert b"".join(recorded_body(home, "last", 1, request=True)) == b'{"a": 1}'
 
 
 def test_a_step_that_is_not_there_is_named_with_the_nearest(shelf: Shelf, home: Path):
     shelf.add("7f3a2b9c", b"{}")
-    for ask in (lambda: inspect_step(home, "last", 9, PRICES), lambda: recorded_body(home, "last", 9)):
+    for ask in (lambda: inspect_step(home, "last", 9, PRICES), lambda: b"".join(recorded_body(home, "last", 9))):
         with pytest.raises(SessionNotFound, match="has no step 9") as caught:
             ask()
         assert caught.value.hint == "rewind inspect 7f3a2b9c:1"
@@ -155,7 +155,7 @@ def test_a_damaged_body_counts_as_empty_and_is_named_where_it_is_asked_for(shelf
         outline = read_outline(reader, reader.recording())
     assert len(outline.steps) == 1
     with pytest.raises(DamagedStore):
-        recorded_body(home, "last", 1, request=True)
+        b"".join(recorded_body(home, "last", 1, request=True))
     found = verify(home)
     assert (found.sessions, found.all_is_well) == (1, False)
     assert {damage.session for damage in found.damage} == {"7f3a2b9c"}

@@ -10,8 +10,8 @@ from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Edited, Lineage, SessionEnd
 from rewind.model.step import Ending, Reading, StepRequest
 from rewind.store.journal import records as journal
+from rewind.store.journal.contents import read_journal
 from rewind.store.journal.lines import seal, stamped, unseal
-from rewind.store.journal.records import read_journal
 from rewind.store.journal.totals import Totals, totals_fields
 from unit.store.making import request, response, start
 

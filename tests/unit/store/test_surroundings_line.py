@@ -9,6 +9,7 @@ import pytest
 from rewind.model.session import Status, Surroundings
 from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.journal import records as journal
+from rewind.store.journal.contents import read_journal
 from rewind.store.journal.lines import seal, unseal
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
@@ -98,7 +99,7 @@ def test_a_reader_that_does_not_know_the_line_has_no_complaint(tmp_path: Path) -
         fields.pop("~", None)
     path.write_bytes(b"".join(map(seal, of_tomorrow)))
     assert verify_session(folder) == ()
-    assert journal.read_journal(path.read_bytes()).surroundings is None
+    assert read_journal(path.read_bytes()).surroundings is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """``rewind inspect``: a session step by step, one step in full, or what the model read at it."""
 
 import sys
+from collections.abc import Iterator
+from itertools import chain
 
 import click
 
@@ -111,13 +113,14 @@ def _check_options(ref: str, index: int | None, *, context: bool, others: list[b
         raise UsageError("--diff and --full need --context.", hint=f"rewind inspect {ref}:{index or 1} --context")
 
 
-def _show_raw(recorded: bytes | None) -> None:
-    if recorded is None:
+def _show_raw(recorded: Iterator[bytes]) -> None:
+    first = next(recorded, None)
+    if first is None:
         err().line("No answer is recorded.")
-    body = recorded or b""
     if sys.stdout.isatty():
         # Bytes of strangers on a screen could do anything to it; a file or a pipe gets them unaltered.
-        out().line(body.decode("utf-8", "backslashreplace"))
+        out().line(b"".join((first or b"", *recorded)).decode("utf-8", "backslashreplace"))
         err().line(Span("shown escaped; redirect to a FILE for the exact bytes", "dim"))
     else:
-        write_data(body)
+        for block in chain([first or b""], recorded):
+            write_data(block)

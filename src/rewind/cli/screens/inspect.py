@@ -330,7 +330,9 @@ def _print_response(terminal: Terminal, entry: OutlineStep, body: bytes | None) 
         )
     if entry.reading.error:
         terminal.line(Span(f"error: {entry.reading.error}", "red"))
-    if entry.reading.note:
+    if body is not None and (left := response.body_size - len(body)) > 0:
+        terminal.line(Span(f"{left:,} more bytes are not shown; --raw writes all of them", "yellow"))
+    elif entry.reading.note:
         terminal.line(Span(entry.reading.note, "yellow"))
 
 

@@ -7,17 +7,18 @@ write.
 """
 
 import json
+import os
 import struct
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 
 from rewind.dataclass import dataclass
 from rewind.model.http import Chunk, ResponseHead
-from rewind.store.files import GrowingFile, read_file, reason
+from rewind.store.files import GrowingFile, open_to_read, read_at, read_file, reason
 from rewind.store.journal.records import response_head
 
 SHORT_LINES = "journal.part"
@@ -88,6 +89,33 @@ class PartFile:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+
+
+def part_records(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Time and bytes of each piece of the body, one after the other; the whole may be too long to be held."""
+    fd = open_to_read(path)
+    try:
+        start = -1
+        while len(head := read_at(fd, _RECORD.size, max(start, 0))) == _RECORD.size:
+            size, _, at = _RECORD.unpack(head)
+            place = max(start, 0) + _RECORD.size
+            if start >= 0:  # the first is the answer's head
+                yield at, read_at(fd, size, place)
+            start = place + size
+    finally:
+        os.close(fd)
+
+
+def part_blocks(path: Path, size: int) -> Iterator[bytes]:
+    """The body in blocks of that size; the last one may be shorter."""
+    waiting = bytearray()
+    for _, piece in part_records(path):
+        waiting += piece
+        while len(waiting) >= size:
+            yield bytes(waiting[:size])
+            del waiting[:size]
+    if waiting:
+        yield bytes(waiting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -13,13 +14,17 @@ from rewind.model.session import Recording, Session, SessionEnd, SessionStart, S
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
 from rewind.store.files import is_locked, is_pinned, open_to_read, read_at, read_file, reason, start_from_name
+from rewind.store.journal.contents import Journal, read_journal
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import SHORT_LINES, PartContents, read_part
-from rewind.store.journal.records import AnswerLine, Journal, decode_times, read_journal, session_end, session_start
+from rewind.store.journal.records import AnswerLine, decode_times, session_end, session_start
 from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
 from rewind.store.journal.writer import Stream
 from rewind.store.pack.bodies import PackReader
 
+LONG_ANSWER = 8 * 1024 * 1024
+LOOKED_AT = 4 * 1024 * 1024
+"""Bytes of an answer longer than that which are looked at, to show it and to say what it means."""
 _GLANCE = 8 * 1024
 _LONGEST_LINE = 4 * 1024 * 1024
 
@@ -162,6 +167,22 @@ class SessionReader(ABC):
     @abstractmethod
     def blob(self, blob: BlobId) -> bytes:
         """The bytes of that name. Raises DamagedStore rather than give other bytes."""
+
+    def blocks(self, blob: BlobId) -> Iterator[bytes]:
+        """The same one after the other, for a body that is too long to be held."""
+        yield self.blob(blob)
+
+    def to_look_at(self, step: Step) -> bytes:
+        """The answer of a step; of a very long one only the beginning, which is enough to show it."""
+        if step.response is None or step.response.body_size <= LONG_ANSWER:
+            return step.answer_body(self.blob)
+        found, size = [], 0
+        for block in self.blocks(step.response.body):
+            found.append(block)
+            size += len(block)
+            if size >= LOOKED_AT:
+                break
+        return b"".join(found)[:LOOKED_AT]
 
     @abstractmethod
     def output(self, stream: Stream) -> bytes | None:
@@ -329,6 +350,18 @@ class FolderReader(SessionReader):
         for path in self._folder.glob("part.*"):
             if path.name not in self._parts_read:
                 self._read_part(path.name, [])
+
+    def blocks(self, blob: BlobId) -> Iterator[bytes]:
+        if blob == NO_BYTES or blob in self._parts:
+            yield self.blob(blob)
+            return
+        try:
+            yield from self.pack().stream(blob)
+        except DamagedStore as problem:
+            session = self._folder.name[-8:]
+            raise DamagedStore(
+                f"Session {session} is damaged. {problem.message}", hint=f"rewind verify {session}"
+            ) from problem
 
     def output(self, stream: Stream) -> bytes | None:
         seen = peek(self._folder)  # the last line is enough, and it names the streams

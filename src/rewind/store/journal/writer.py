@@ -19,14 +19,14 @@ from typing import Literal
 
 from rewind.errors import EnvironmentProblem
 from rewind.model.clock import Clock, SystemClock
-from rewind.model.http import ResponseHead
+from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Reading, StepRequest, StepResponse
 from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
-from rewind.store.journal.part import SHORT_LINES, PartFile, read_part
+from rewind.store.journal.part import SHORT_LINES, PartFile, part_blocks, part_records
 from rewind.store.journal.totals import AnswerFacts, RequestFacts, TotalsCounter, totals_fields
 from rewind.store.pack.bodies import BLOCK, PackWriter, blocks_of
 from rewind.store.pack.frames import FrameRole
@@ -126,29 +126,33 @@ class SessionWriter:
         self._parts[index] = part
         return part
 
-    def response(self, index: int, response: StepResponse, body: bytes | None) -> None:
-        """Keep a whole answer. ``None`` takes the bytes, and if need be the chunks, from the part."""
+    def response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None) -> None:
+        """Keep a whole answer, given whole or in blocks. ``None`` takes the bytes, and if need be the chunks, from the
+        part."""
         part = self._parts.pop(index, None)
         if part is not None:
             part.close()
         if self.broken is None:
             with self._writing(f"the response of step {index}"):
-                chunks = response.chunks
-                if body is None:
-                    contents = read_part(part.path) if part is not None else None
-                    body = contents.body if contents else b""
-                    chunks = chunks or (contents.chunks if contents else ())
-                self._write_response(index, replace(response, chunks=chunks), body)
+                if body is None and part is not None:
+                    body = part_blocks(part.path, BLOCK)
+                    if not response.chunks:
+                        chunks = tuple(Chunk(at, len(piece)) for at, piece in part_records(part.path))
+                        response = replace(response, chunks=chunks)
+                self._write_response(index, response, b"" if body is None else body)
                 if part is not None:
                     part.path.unlink(missing_ok=True)
 
-    def _write_response(self, index: int, response: StepResponse, body: bytes) -> None:
+    def _write_response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes]) -> None:
         self._response_line(index, *self._response_bytes(index, response, body))
 
-    def _response_bytes(self, index: int, response: StepResponse, body: bytes) -> tuple[StepResponse, BlobId | None]:
+    def _response_bytes(
+        self, index: int, response: StepResponse, body: bytes | Iterator[bytes]
+    ) -> tuple[StepResponse, BlobId | None]:
         """The answer with the name of its bytes, and the name of its times where a line cannot hold them."""
         times = records.encode_times(response.chunks) if len(response.chunks) > _CHUNKS_IN_LINE else b""
-        blob, size = self._pack.add_whole(FrameRole.RESPONSE, index, blocks_of(body), beside=times)
+        blocks = blocks_of(body) if isinstance(body, bytes) else body
+        blob, size = self._pack.add_whole(FrameRole.RESPONSE, index, blocks, beside=times)
         return replace(response, body=blob, body_size=size), blob_id(times) if times else None
 
     def _response_line(self, index: int, response: StepResponse, times: BlobId | None) -> None:

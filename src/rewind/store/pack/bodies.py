@@ -313,6 +313,23 @@ class PackReader:
         reason = "; ".join(problems) or "; ".join(index.damage[:3]) or "the pack does not hold it"
         raise DamagedStore(f"The bytes {blob[:19]}… cannot be read back: {reason}.")
 
+    def stream(self, blob: BlobId) -> Iterator[bytes]:
+        """The same in pieces, one at a time: for a body that is too long to be held. Each piece is checked before it is
+        given; what is damaged behind it raises DamagedStore when it is its turn."""
+        if blob == NO_BYTES:
+            return
+        name, index = _digest(blob), self._index
+        if name not in index.chunks and name not in index.recipes:
+            self.index()
+        if name in index.chunks or name not in index.recipes:
+            yield from self.blocks(blob)
+            return
+        try:
+            for piece in self._recipes.names(index.recipes[name][0]):
+                yield self._chunk(piece)
+        except BadFrame as why:
+            raise DamagedStore(f"The bytes {blob[:19]}… cannot be read back: {why}.") from why
+
     def _chunk(self, name: bytes) -> bytes:
         problem = f"chunk {name.hex()[:12]} is not in the pack"
         for frame in self._index.chunks.get(name, ()):

@@ -100,7 +100,7 @@ class SessionTexts:
         yield from asked_texts(provider, request)
         if (response := step.response) is None:
             return
-        if response.head is not None and (answered := self._bytes(reader, response.body)) is not None:
+        if response.head is not None and (answered := self._answer(reader, step)) is not None:
             yield from answered_texts(provider, request, HttpResponse(head=response.head, body=answered, chunks=()))
         if response.reason:
             yield Passage(TextKind.ERROR, response.reason)
@@ -108,6 +108,13 @@ class SessionTexts:
     def _bytes(self, reader: FolderReader, name: BlobId) -> bytes | None:
         try:
             return reader.blob(name)
+        except (DamagedStore, OSError):
+            self._problems += 1
+            return None
+
+    def _answer(self, reader: FolderReader, step: Step) -> bytes | None:
+        try:
+            return reader.to_look_at(step)
         except (DamagedStore, OSError):
             self._problems += 1
             return None
