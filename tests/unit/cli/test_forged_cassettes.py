@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rewind.errors import DamagedStore
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey, blob_id
@@ -60,7 +61,10 @@ def served(home: Path, file: Path, requests: list[HttpRequest], *, only_played: 
             glance = policy.at_a_glance(request) if only_played else None
             decision = glance or policy.decide(understand(request))
             step: Step | None = decision.step if isinstance(decision, Serve) else None
-            answer = None if step is None else steps.answer(step)
+            try:
+                answer = None if step is None else steps.answer(step)
+            except DamagedStore:  # a status that no client could read: the replay refuses it
+                answer = None
             answers.append(None if answer is None else answer.body)
         return answers
 

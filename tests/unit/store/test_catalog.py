@@ -4,6 +4,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -14,8 +15,9 @@ from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
+from rewind.pricing.report import By
 from rewind.store.catalog import fill as catalog_filling
-from rewind.store.catalog.database import Catalog
+from rewind.store.catalog.database import Catalog, report
 from rewind.store.journal.writer import SessionWriter
 from unit.store.making import PerToken, record, request, response, sql, start
 
@@ -220,6 +222,7 @@ def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
     assert sql(Catalog(tmp_path), "SELECT name, exit_code, started FROM sessions") == [
         (None, 0, session.start.started)
     ], "the folder's name tells when it began"
+    assert report(Catalog(tmp_path), by=By.MODEL, first=None, last=date(2026, 11, 16)).damaged_lines == 2
 
 
 def test_a_line_too_long_for_duckdb_is_still_counted(tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ def print_stats(stats: UsageStats) -> None:
         err().line(Span("→ rewind list · rewind stats --days 0", "dim"))
     else:
         _show(out(), report)
+    if report.damaged_lines:
+        lines = plural(report.damaged_lines, "damaged line")
+        err().line(Span(f"{lines} not counted: rewind verify names them", "yellow"))
     if report.other_steps:
         err().line(Span(f"{plural(report.other_steps, 'other step')} not counted: not LLM calls", "dim"))
     if stats.price_warning:

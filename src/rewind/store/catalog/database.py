@@ -24,7 +24,7 @@ from rewind.store.journal.reader import end_in, peek, start_in, status_of
 from rewind.store.journal.totals import Totals
 from rewind.store.replays import ServedAgain
 
-_VERSION = 4
+_VERSION = 5
 _Result = TypeVar("_Result")
 _UNPRICED = f"""
     type = 'llm_call' AND cost IS NULL
@@ -289,10 +289,15 @@ def _report(db: Any, by: By, first: date | None, last: date, served_again: Itera
         f"FROM steps WHERE {within}",
         values,
     ).fetchone()
+    (damaged,) = db.execute(
+        "SELECT coalesce(sum(damaged), 0) FROM sessions WHERE started >= coalesce($began, started)",
+        {"began": _began(first)},
+    ).fetchone()
     return Report(
         by=by,
         first=first,
         last=last,
+        damaged_lines=int(damaged),
         sessions=sessions,
         other_steps=other_steps,
         groups=tuple(groups),
@@ -300,6 +305,10 @@ def _report(db: Any, by: By, first: date | None, last: date, served_again: Itera
         days=tuple(Day(*row) for row in days),
         saved=_saved(db, first, served_again),
     )
+
+
+def _began(first: date | None) -> float | None:
+    return None if first is None else datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp()
 
 
 def _groups(db: Any, by: By, within: str, values: dict[str, Any]) -> list[Group]:
@@ -320,7 +329,7 @@ def _figures(found: Any) -> list[Group]:
 
 def _saved(db: Any, first: date | None, served_again: Iterable[ServedAgain]) -> Saved:
     """What the recorded calls cost that were not made again. A session that is gone takes its part along."""
-    began = None if first is None else datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp()
+    began = _began(first)
     times = Counter((served.session, served.step) for served in served_again if began is None or served.ts >= began)
     if not times:
         return Saved()

@@ -30,11 +30,12 @@ SESSION = columns(
     INTEGER="nr",
     VARCHAR="folder id name program replay_of first last prices",
     DOUBLE="started ended",
-    BIGINT="exit_code size",
+    BIGINT="exit_code size damaged",
     BOOLEAN="broken probe",
 ) | {"tags": "MAP(VARCHAR, VARCHAR)"}
 """``nr`` names the session in the table of steps, by another number each time it is read. ``first`` and ``last`` are
-the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by."""
+the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by, and
+``damaged`` the number of lines that could not be read."""
 STEP = _OF_BOTH | columns(INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost")
 """``asked`` is the model that was asked for, where the answer names another one; ``outcome`` a StepOutcome."""
 LINE = _OF_BOTH | columns(VARCHAR="kind run key", BIGINT="tape")
@@ -72,6 +73,7 @@ class Copier:
             short_lines = read_short_lines(folder)
             data += short_lines
             lines[1:1] = short_lines.split(b"\n")[:-1]  # not last: the last line says how it ended
+        total = len(lines)
         if run not in self._runs and (usual := _usual(data, lines, run)) is not None:
             self._runs.add(run)
             self.copied += self.lines.write(b"}\n".join([*usual, b""]))
@@ -79,7 +81,8 @@ class Copier:
             run, lines = f"#{nr}", [line for line in lines if is_sound(line)]
             self.copied += sum(self.lines.write(row) for row in _careful(lines, run))
         last = lines[-1] if lines else b""
-        return {"nr": nr, "run": run, "size": size, **_session_row(folder.name, first, last)}
+        damaged = total - len(lines)
+        return {"nr": nr, "run": run, "size": size, "damaged": damaged, **_session_row(folder.name, first, last)}
 
 
 def _usual(data: bytes, lines: list[bytes], run: str) -> list[bytes] | None:
