@@ -1,6 +1,8 @@
 """Answers that no gateway records, in a journal or in a cassette: a replay refuses them; no client hangs or breaks."""
 
+import hashlib
 import json
+import random
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -110,3 +112,37 @@ def test_odd_answers_in_a_cassette_are_refused(session: str, tmp_path: Path) -> 
     done = run_rewind(["replay", "odd.rw", "--json", "--", *command], tmp_path / "store", cwd=tmp_path, timeout=60)
     assert done.code == 4, done.talk
     assert json.loads(done.stdout)["played"] == CALLS - len(STATUSES)
+
+
+LONG = b"".join(random.Random(number).randbytes(1 << 20) for number in range(10))
+READER = """
+import hashlib, http.client, os
+name, _, port = os.environ["HTTP_PROXY"].split("//")[1].rpartition("@")[2].strip("/").rpartition(":")
+line = http.client.HTTPConnection(name, int(port), timeout=15)
+line.request("POST", "http://api.openai.com/v1/long", b"{}")
+try:
+    answer = line.getresponse()
+    print(answer.status, hashlib.sha256(answer.read()).hexdigest())
+except (http.client.HTTPException, OSError) as error:
+    print("broken off")
+"""
+
+
+def test_a_long_answer_breaks_off_where_it_is_damaged_and_is_refused_where_a_part_is_gone(tmp_path: Path) -> None:
+    with FakeProvider(lambda _request: Answer(pieces=(LONG,))) as provider:
+        to = f"--connect-to={HOST}:80:127.0.0.1:{provider.port}"
+        agent = [sys.executable, "-S", "-c", READER]
+        recorded = run_rewind(["record", to, "--", *agent], tmp_path / "store", cwd=tmp_path).ok()
+    assert hashlib.sha256(LONG).hexdigest() in recorded.text
+    (pack,) = (tmp_path / "store").glob("sessions/*/pack")
+    whole = pack.read_bytes()
+    middle = len(whole) // 2
+    for hurt, said in (
+        (whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :], "broken off\n"),
+        (whole[:middle] + whole[middle:].replace(b"RWP1", b"RWP2"), "424 "),
+    ):
+        pack.write_bytes(hurt)
+        done = run_rewind(["replay", recorded.session], tmp_path / "store", cwd=tmp_path, timeout=60)
+        assert done.text.startswith(said), done.text
+        assert done.code == 4, done.talk
+        assert "damaged" in done.talk

@@ -156,7 +156,7 @@ def test_a_record_of_a_part_that_stands_twice_or_elsewhere_is_noticed(
     swapped[one], swapped[other] = records[other], records[one]
     doubled = [*records[: other + 1], records[one], *records[other + 1 :]]
     whole = b"".join(piece for _, piece in pieces)
-    for hurt in (swapped, doubled):
+    for hurt in (swapped, doubled, [head, *records], [*records, head]):
         found = decode_part(head + b"".join(hurt))
         assert found.damage
         assert whole.startswith(found.body)

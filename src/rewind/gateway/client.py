@@ -305,7 +305,8 @@ class ClientConnection(asyncio.Protocol):
         try:
             usable = await play_paced(self._transport, play, self._incoming.method, has_room=self._room.wait)
         except DamagedStore as problem:
-            self._context.handler.remark("this replay", f"an answer breaks off where it is damaged: {problem.message}")
+            assert self._exchange is not None, "its answer is being played"
+            self._exchange.missed(f"Rewind: an answer breaks off where it is damaged: {problem.message}")
             self.drop(at_once=True)
             return
         self._paced = None

@@ -108,7 +108,7 @@ class Exchange(Protocol):
         ...
 
     def missed(self, reason: str) -> None:
-        """Replaying a WebSocket: the agent left the recorded conversation."""
+        """Replaying: the agent left the recorded conversation of a WebSocket, or an answer cannot be played on."""
         ...
 
 

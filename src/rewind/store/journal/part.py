@@ -144,7 +144,7 @@ def decode_part(data: bytes) -> PartContents:
     except (ValueError, RecursionError) as error:
         return PartContents(None, b"", (), f"its head cannot be read ({error})")
     pieces = records[1:]
-    if (misplaced := _first_misplaced(pieces)) is not None:
+    if (misplaced := _first_misplaced(records)) is not None:
         damage = "its records are not in the order in which they were written"
         pieces = list(takewhile(lambda record: record[0] < misplaced, pieces))
     chunks = tuple(Chunk(at, len(piece)) for at, piece in pieces)

@@ -325,7 +325,10 @@ class PackReader:
             yield from self.blocks(blob)
             return
         try:
-            for piece in self._recipes.names(index.recipes[name][0]):
+            names = self._recipes.names(index.recipes[name][0])
+            if (gone := next((piece for piece in names if piece not in index.chunks), None)) is not None:
+                self._chunk(gone)  # raises, before anybody has seen a part of it
+            for piece in names:
                 yield self._chunk(piece)
         except BadFrame as why:
             raise DamagedStore(f"The bytes {blob[:19]}… cannot be read back: {why}.") from why
