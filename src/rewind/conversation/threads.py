@@ -89,6 +89,8 @@ class Threads:
 
     with_starters: bool = True
     """Whether to look for what started a conversation; recording does not need it."""
+    most: int | None = None
+    """How many of the last calls are remembered at least, and twice as many at most; ``None``: all."""
     _calls: dict[int, _Known] = field(default_factory=dict)
     _open: dict[int, _Known] = field(default_factory=dict)
     _by_key: dict[MatchKey, _Known] = field(default_factory=dict)
@@ -117,7 +119,21 @@ class Threads:
             self._by_last[system, messages[-1]] = known
         if len(messages) > 1:
             self._by_last_two[messages[-2], messages[-1]] = known
+        if self.most is not None and len(self._calls) > 2 * self.most:
+            self._forget(sorted(self._calls)[-self.most])
         return place
+
+    def _forget(self, oldest: int) -> None:
+        """Calls before that one."""
+        tables: tuple[dict[Any, _Known], ...] = (
+            *(self._calls, self._open, self._by_key, self._by_beginning, self._by_answer_id, self._by_history),
+            *(self._by_answer, self._in_thread, self._by_last, self._by_last_two),
+        )
+        for table in tables:
+            for key in [key for key, known in table.items() if known.index < oldest]:
+                del table[key]
+        for name in [name for name, (known, _) in self._by_tool_id.items() if known.index < oldest]:
+            del self._by_tool_id[name]
 
     def answer(self, index: int, answered: Answered) -> None:
         """The answer to a call came."""

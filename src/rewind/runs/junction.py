@@ -36,6 +36,8 @@ from rewind.runs.step_writer import AnswerRecorder, StepWriter, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
 from rewind.runs.writer_thread import WriterThread
 
+REMEMBERED_CALLS = 2000
+"""Calls that a new one may go on from, while recording; views look at all."""
 PUT_IN = 0
 """The ``tape`` of an answer that an edit put in."""
 
@@ -67,7 +69,7 @@ class Junction:
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
-    threads: Threads = field(default_factory=lambda: Threads(with_starters=False))
+    threads: Threads = field(default_factory=lambda: Threads(with_starters=False, most=REMEMBERED_CALLS))
     """Used on the writer thread only."""
 
     @property

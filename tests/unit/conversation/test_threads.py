@@ -235,3 +235,17 @@ def test_names_of_speakers_and_roles_count() -> None:
         (asking(WHO), saying("A house.")), (asking(Message(Role.ASSISTANT, (Text("Who are you?"),)), user("x")), None)
     )
     assert [place.thread for place in found] == [1, 2]
+
+
+def test_a_long_recording_remembers_its_last_calls_and_no_more() -> None:
+    threads = Threads(with_starters=False, most=10)
+    for number in range(1, 201):
+        threads.call(number, MatchKey(f"rw1:{number}"), asking(user(f"question {number}")))
+        threads.answer(number, saying(f"an answer that is long enough to tell, number {number}", use(f"t{number}")))
+        remembered = [len(getattr(threads, name)) for name in Threads.__slots__ if name.startswith("_by_")]
+        assert len(threads._calls) <= 20 and max(remembered) <= 4 * 21
+    going_on = asking(
+        user("question 198"), assistant("an answer that is long enough to tell, number 198"), user("and then?")
+    )
+    assert threads.call(201, MatchKey("rw1:201"), going_on).parent == 198
+    assert threads.call(202, MatchKey("rw1:202"), asking(user("question 1"))).parent is None
