@@ -51,23 +51,22 @@ class App:
     def finish_deletions(self) -> None:
         """When the command has had its say: delete what a killed ``rewind rm`` has left in its store."""
         if self.used_home is not None and (self.used_home / ".deleted").is_dir():
-            from rewind.reading.retention import finish_deletions  # lazily: hardly ever is there any
-
-            _or_say_why_not(finish_deletions, self.used_home)
+            home = self.used_home
+            _or_say_why_not(lambda screen: screen.finish_deletions(home))
 
     def retain(self, *, quiet: bool = False) -> None:
         """After a run: delete old sessions, as far as the settings limit the store, and say so."""
         settings = self.settings()
         if settings.keep_days is not None or settings.max_size is not None:
-            from rewind.cli.screens.retention import say_what_was_dropped  # lazily: few limit their store
-
-            _or_say_why_not(say_what_was_dropped, settings, began=self.began, quiet=quiet)
+            _or_say_why_not(lambda screen: screen.say_what_was_dropped(settings, began=self.began, quiet=quiet))
 
 
-def _or_say_why_not(work: Callable[..., None], *arguments: Any, **options: Any) -> None:
+def _or_say_why_not(work: Callable[[Any], None]) -> None:
     """The command itself has done what it should: what comes after it must not make it a failure."""
+    from rewind.cli.screens import retention  # lazily: few limit their store, and deletions are hardly ever killed
+
     try:
-        work(*arguments, **options)
+        work(retention)
     except RewindError as problem:
         warn(f"rewind: {problem.message}")
 

@@ -1,6 +1,7 @@
 """The click group behind ``rewind``: finds commands in the table, and speaks our errors."""
 
 import importlib
+import sys
 from collections.abc import Callable
 
 import click
@@ -73,7 +74,8 @@ def dispatch(arguments: list[str], show_traceback: Callable[[], None]) -> int:
     except click.ClickException as problem:
         raise EnvironmentProblem(problem.format_message()) from problem
     finally:
-        app.finish_deletions()
+        if not isinstance(sys.exc_info()[1], KeyboardInterrupt):  # who interrupts wants to leave
+            app.finish_deletions()
     return code if isinstance(code, int) else 0
 
 

@@ -126,7 +126,7 @@ def remove(home: Path, refs: Sequence[str]) -> Deletion:
             hint="end the run first; then the session can be deleted",
         )
     gone = tuple(SessionSize(session=session, bytes=_size(home, session.folder)) for session in chosen)
-    return _carried_out(Deletion(home=home, gone=gone))
+    return _carried_out(Deletion(home=home, gone=gone), even_pinned=True)
 
 
 def pin(home: Path, refs: Sequence[str], *, pinned: bool = True) -> tuple[Session, ...]:
@@ -217,11 +217,13 @@ def _planned(home: Path, rules: RetentionRules, *, until: float | None = None, m
     )
 
 
-def _carried_out(planned: Deletion, *, at_most: int | None = None) -> Deletion:
+def _carried_out(planned: Deletion, *, even_pinned: bool = False, at_most: int | None = None) -> Deletion:
     deletion = _with_forks(planned)
-    if deletion.gone:
-        delete_sessions(planned.home, [one.session.folder for one in deletion.gone], at_most=at_most)
-    return deletion
+    if not deletion.gone:
+        return deletion
+    folders = [one.session.folder for one in deletion.gone]
+    stayed = delete_sessions(planned.home, folders, even_pinned=even_pinned, at_most=at_most)
+    return replace(deletion, gone=tuple(one for one in deletion.gone if one.session.folder not in stayed))
 
 
 def _with_forks(planned: Deletion) -> Deletion:

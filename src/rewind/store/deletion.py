@@ -14,7 +14,17 @@ from pathlib import Path
 
 from rewind.errors import EnvironmentProblem
 from rewind.store.derived import DERIVED, DerivedFile
-from rewind.store.files import FOLDER, IMPORTING, PIN, make_private_folder, open_private, reason, session_folders, sweep
+from rewind.store.files import (
+    FOLDER,
+    IMPORTING,
+    PIN,
+    is_pinned,
+    make_private_folder,
+    open_private,
+    reason,
+    session_folders,
+    sweep,
+)
 
 ASIDE = ".deleted"
 """Holds what is being deleted. Empty, it says that a derived file still has to be written anew."""
@@ -22,21 +32,29 @@ QUICK = 8 * 1024 * 1024
 """Bytes of a derived file that is written anew in about a second."""
 
 
-def delete_sessions(home: Path, folders: Iterable[str], *, at_most: int | None = None) -> None:
-    """Delete the sessions in these folders, which nobody may be recording. Raises EnvironmentProblem.
+def delete_sessions(
+    home: Path, folders: Iterable[str], *, even_pinned: bool = False, at_most: int | None = None
+) -> set[str]:
+    """Delete the sessions in these folders, which nobody may be recording; give back those that stayed.
 
-    One that is gone already is no error: another process was quicker. Derived files of more than ``at_most`` bytes
-    are left for the next :func:`finish_deletions`.
+    One pinned in the last moment stays. One that is gone already is no error: another process was quicker. Derived
+    files of more than ``at_most`` bytes are left for the next :func:`finish_deletions`. Raises EnvironmentProblem.
     """
     with _deleting(home, wait=True):
         aside = home / ASIDE
         with suppress(FileExistsError):
             make_private_folder(aside)
+        stayed = set()
         for folder in folders:
             assert FOLDER.fullmatch(folder), "only sessions are deleted"
+            session = home / "sessions" / folder
+            if is_pinned(session) and not even_pinned:
+                stayed.add(folder)
+                continue
             with suppress(FileNotFoundError):
-                (home / "sessions" / folder).rename(aside / folder)
+                session.rename(aside / folder)
         _finish(home, at_most)
+    return stayed
 
 
 def finish_deletions(home: Path, *, at_most: int | None = None) -> None:

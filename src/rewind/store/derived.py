@@ -64,6 +64,8 @@ class DerivedFile:
             try:
                 with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:
                     _copy(db, draft, there)
+            except RuntimeError as stopped:
+                raise _interrupt(stopped) from stopped
             except duckdb.Error:
                 self._unlink()
             else:
@@ -100,6 +102,11 @@ class DerivedFile:
             raise EnvironmentProblem(f"Cannot write {self._path.name} in {self._home}: {reason(error)}.") from error
         finally:
             os.umask(old)
+
+
+def _interrupt(stopped: RuntimeError) -> BaseException:
+    """What DuckDB makes of Ctrl-C, as what it is."""
+    return KeyboardInterrupt() if str(stopped) == "Query interrupted" else stopped
 
 
 def _copy(db: Any, draft: Path, there: Collection[str]) -> None:
@@ -151,9 +158,7 @@ class DerivedDatabase(DerivedFile):
                         db.execute("SET lock_configuration = true")
                         return question(db, filled, empty)
                 except RuntimeError as stopped:
-                    if str(stopped) == "Query interrupted":  # what DuckDB makes of Ctrl-C
-                        raise KeyboardInterrupt from stopped
-                    raise
+                    raise _interrupt(stopped) from stopped
                 except duckdb.Error as error:
                     why = str(error).splitlines()[0]
                     self._unlink()

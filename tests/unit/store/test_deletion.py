@@ -248,3 +248,27 @@ def test_the_size_of_a_session_is_what_it_takes_of_the_disk(tmp_path: Path) -> N
     used = subprocess.run(["du", "-s", "-B1", str(folder)], capture_output=True, check=True)
     assert size_on_disk(folder) == int(used.stdout.split()[0])
     assert size_on_disk(tmp_path / "nowhere") == 0
+
+
+def test_what_is_pinned_in_the_last_moment_stays_unless_it_was_named(tmp_path: Path) -> None:
+    folder = store(tmp_path, derived=False)
+    set_pinned(tmp_path / "sessions" / folder, pinned=True)
+    assert delete_sessions(tmp_path, [folder]) == {folder}
+    assert Library(tmp_path).find("7f3a2b9c").pinned
+    assert delete_sessions(tmp_path, [folder], even_pinned=True) == set()
+    assert canaries(tmp_path) == []
+
+
+def test_ctrl_c_leaves_the_rest_to_the_next_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = store(tmp_path)
+
+    def interrupted(*_arguments: object) -> None:
+        raise RuntimeError("Query interrupted")  # what DuckDB makes of it
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rewind.store.derived._copy", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            delete_sessions(tmp_path, [folder])
+    assert not Library(tmp_path).ids().count("7f3a2b9c")
+    finish_deletions(tmp_path)
+    assert canaries(tmp_path) == []

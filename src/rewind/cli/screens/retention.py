@@ -8,6 +8,7 @@ from rewind.cli.screens.terminal import Span, Terminal, err
 from rewind.model.clock import SystemClock
 from rewind.model.session import Session
 from rewind.reading.retention import Deletion, retain
+from rewind.reading.retention import finish_deletions as finish_deletions
 from rewind.settings import Settings
 from rewind.text import NONE, age, plural, size
 
