@@ -28,7 +28,7 @@ from rewind.providers.api import Api
 from rewind.providers.http import API as HTTP
 from rewind.providers.shared.json_fields import asked_tool, start_of, writable
 from rewind.text import plural
-from rewind.wire.encoding import decode_as_far_as_possible
+from rewind.wire.encoding import SHOWN_LIMIT, decode_as_far_as_possible
 
 READ_LIMIT = 4 * 1024 * 1024
 """A longer answer is kept whole, but its meaning is worked out when somebody looks at it."""
@@ -232,7 +232,7 @@ def _named(head: RequestHead) -> str:
 
 def _body(body: bytes, headers: Headers) -> str:
     """The words of a body that nobody understands better: one JSON document, lines of them, events, or any text."""
-    plain, _ = decode_as_far_as_possible(body, header(headers, "content-encoding"))
+    plain, _ = decode_as_far_as_possible(body, header(headers, "content-encoding"), limit=SHOWN_LIMIT)
     if b"\0" in plain[:1024] or (header(headers, "content-type") or "").lower().startswith(_BINARY):
         return ""
     text = plain.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from rewind.dataclass import dataclass
 from rewind.model.http import Headers, header
-from rewind.wire.encoding import decode_as_far_as_possible
+from rewind.wire.encoding import SHOWN_LIMIT, decode_as_far_as_possible
 
 DEEPEST = 200
 """JSON nested deeper is shown as text: neither we nor who reads us should need a stack for it."""
@@ -48,7 +48,7 @@ def read_body(data: bytes, headers: Headers) -> BodyText:
 
 def decoded(data: bytes, headers: Headers) -> tuple[bytes, str | None]:
     """The body without its content encoding, as far as that goes, and what stopped it."""
-    plain, problem = decode_as_far_as_possible(data, header(headers, "content-encoding"))
+    plain, problem = decode_as_far_as_possible(data, header(headers, "content-encoding"), limit=SHOWN_LIMIT)
     return (data, problem) if problem and not plain else (plain, problem)
 
 

@@ -35,6 +35,7 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.step_writer import AnswerRecorder, StepSummary
 from rewind.runs.tally import Tally
+from rewind.store.cassette.bodies import Form, ValueBudget
 from rewind.store.cassette.read import read_cassette, read_cassette_file
 from rewind.store.files import folder_name, reason
 from rewind.store.imported_sessions import import_session
@@ -220,6 +221,7 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
             raise BadCassette(f"It holds no exchanges, so there is nothing to import.{left_out}")
         if len(foreign.exchanges) > MOST_EXCHANGES:
             raise BadCassette(f"It holds more than {MOST_EXCHANGES:,} exchanges.")
+        _check_values(foreign.exchanges)
     except BadCassette as problem:
         raise problem.about(source.shown) from problem
     session_id, session = _place(Library(home), digest)
@@ -246,6 +248,17 @@ def _import_foreign(home: Path, source: "_Source", kind: FileKind, name: str | N
 def _kept_name(name: str) -> str:
     """A name that somebody gave here, without the secrets of this environment."""
     return Redactor(Secrets.from_environment(os.environ)).text(name)
+
+
+def _check_values(exchanges: Sequence[ForeignExchange]) -> None:
+    """Raises BadCassette for bodies that would take far more memory than their size tells."""
+    budget = ValueBudget()
+    for index, exchange in enumerate(exchanges, 1):
+        answered = b"" if exchange.response is None else exchange.response.body
+        for name, body in ((f"request {index}", exchange.request.body), (f"answer {index}", answered)):
+            form: Form = "json" if body[:64].lstrip()[:1] in (b"{", b"[") else "text"
+            if (problem := budget.body(name, form, body)) is not None:
+                raise BadCassette(problem)
 
 
 def _place(library: Library, digest: str) -> tuple[SessionId, Session | None]:

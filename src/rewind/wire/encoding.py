@@ -13,6 +13,8 @@ import zstandard
 
 _MIB = 1024 * 1024
 _LIMIT = 256 * _MIB
+SHOWN_LIMIT = 64 * _MIB
+"""For bodies that are only looked at: what a cassette takes."""
 _ZSTD_PIECE = 1024
 """Four bytes of zstd can unfold to 128 KiB, so a piece of this size gives 32 MiB at most."""
 
@@ -185,13 +187,15 @@ def decode(body: bytes, content_encoding: str | None, *, limit: int = _LIMIT) ->
     return plain
 
 
-def decode_as_far_as_possible(body: bytes, content_encoding: str | None) -> tuple[bytes, str | None]:
+def decode_as_far_as_possible(
+    body: bytes, content_encoding: str | None, *, limit: int = _LIMIT
+) -> tuple[bytes, str | None]:
     """What can be unfolded of a body that may be cut or damaged, and what was wrong with it."""
     if not _names(content_encoding):
         return body, None
     plain = bytearray()
     try:
-        decoder = StreamDecoder(content_encoding)
+        decoder = StreamDecoder(content_encoding, limit=limit)
         for piece in decoder.pieces(body):
             plain += piece
     except UndecodableBody as problem:

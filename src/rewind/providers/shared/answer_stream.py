@@ -11,7 +11,7 @@ from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.message import Answered, Text
 from rewind.providers.shared.json_fields import at, count_at, start_of, text_at
 from rewind.text import plural
-from rewind.wire.encoding import UndecodableBody, decode, decode_as_far_as_possible
+from rewind.wire.encoding import SHOWN_LIMIT, UndecodableBody, decode, decode_as_far_as_possible
 from rewind.wire.growing_json import REQUESTS
 from rewind.wire.sse import parse_events
 
@@ -32,7 +32,9 @@ class Answer:
 
 def read_answer(response: HttpResponse) -> Answer:
     """The answer, as far as it came. Never raises."""
-    body, trouble = decode_as_far_as_possible(response.body, response.head.header("content-encoding"))
+    body, trouble = decode_as_far_as_possible(
+        response.body, response.head.header("content-encoding"), limit=SHOWN_LIMIT
+    )
     media = (response.head.header("content-type") or "").lower()
     if not body:
         return Answer(note=trouble)

@@ -20,8 +20,9 @@ from rewind.store.cassette import json_text
 from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
 from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
-from rewind.store.cassette.seal import UnsealedCassette
-from rewind.wire.encoding import UndecodableBody, decode
+from rewind.store.cassette.seal import MOST_DENSE, MOST_OF_JSON, MOST_STREAMED, UnsealedCassette
+from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode
+from rewind.wire.json_weight import body_weight, is_dense, quick_weight
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
@@ -229,12 +230,35 @@ def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
     return BodyForm(form=form, root=root, style=style, event=event, newline=newline, pads=tuple(pads))
 
 
+class ValueBudget:
+    """How many values bodies may hold: who reads the file has to hold them in memory. Its methods say what is wrong."""
+
+    def __init__(self) -> None:
+        self._left = MOST_DENSE
+        self._dense: dict[str, int] = {}
+
+    def body(self, name: str, form: Form, plain: bytes) -> str | None:
+        """The next body; ``plain`` is what it is when it is unpacked."""
+        weight = body_weight(plain)
+        if weight > (MOST_OF_JSON if form == "json" else MOST_STREAMED):
+            return f"The body of {name} holds more values than a cassette takes."
+        if form == "json" and is_dense(weight, len(plain)):
+            self._dense[name] = weight
+        return self.again(name)
+
+    def again(self, name: str) -> str | None:
+        """A body that is used, for the first time or once more."""
+        self._left -= self._dense.get(name, 0)
+        return "Its bodies hold more values, in all, than a cassette takes." if self._left < 0 else None
+
+
 class BodyWriter:
     """Turns bodies into fields. A body that occurs twice is written once."""
 
     def __init__(self, blob: Callable[[BlobId], bytes]) -> None:
         self.size = 0
         """Of all bodies written so far."""
+        self._values = ValueBudget()
         self._blob = blob
         self._names: dict[BlobId, str] = {}
 
@@ -243,6 +267,7 @@ class BodyWriter:
         if blob == NO_BYTES:
             return {}, {}
         if (known := self._names.setdefault(blob, name)) != name:
+            _check_values(self._values.again(known))
             return {"same_as": known}, {}
         data = self._blob(blob)
         self.size += len(data)
@@ -250,6 +275,7 @@ class BodyWriter:
         small: Fields = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         plain = _unfolded(data, coding)
         form = form_of(data if plain is None else plain)
+        _check_values(self._values.body(name, form.form, data if plain is None else plain))
         root = len(data) if form.form == "bytes" else Addressed(name, form.root)
         fields: Fields = {form.form: root, **form_fields(form)}
         if form.pads:
@@ -261,6 +287,11 @@ class BodyWriter:
             encoded = base64.b64encode(data).decode()
             small["bytes"] = [encoded[at : at + _BASE64_LINE] for at in range(0, len(encoded), _BASE64_LINE)]
         return fields, small
+
+
+def _check_values(problem: str | None) -> None:
+    if problem is not None:
+        raise EnvironmentProblem(problem, hint="Export the other steps: rewind export ID --steps 1..100")
 
 
 def _check_size(name: str, size: int, total: int) -> None:
@@ -324,6 +355,10 @@ class BodyReader:
         self._memory = cassette.memory
         self._names: dict[str, tuple[BlobId, int]] = {}
         self._text_left = 0
+        self._values = ValueBudget()
+        self._packed: dict[str, BlobId] = {}
+        """Bodies that are shown as bytes alone."""
+        self._unpacked_left = MOST_OF_BODIES
         self.remarks: list[str] = []
         """What the file states of a body that it is not."""
 
@@ -340,8 +375,9 @@ class BodyReader:
             return NO_BYTES, 0
         fields = fields_of(fields, "A body")
         if "same_as" in fields:
-            known = self._names.get(text(fields, "same_as"))
-            return known or bad("A body refers to a body that is not in the file.")
+            same = text(fields, "same_as")
+            self._check_values(self._values.again(same))
+            return self._names.get(same) or bad("A body refers to a body that is not in the file.")
         size = count(small, "size", least=1, most=MOST_OF_A_BODY)
         form, data = self._read(name, fields, small, min(size + _SPARE, MOST_OF_A_BODY))
         self.left -= len(data)
@@ -353,12 +389,31 @@ class BodyReader:
         elif sha256 != digest(small, "sha256"):
             self.remarks.append(f"the body of {name} does not have the SHA-256 that the file says")
         blob, size = BlobId("sha256:" + sha256), len(data)
+        if "bytes" in fields:
+            self._packed[name] = blob
         as_bytes = self.bodies.add(blob, data, form, self._text_left)
         self._text_left -= len(data) if as_bytes else 0
         if not as_bytes or self._is_referred(name):
             self._memory.keep(weight)
         self._names[name] = blob, size
         return blob, size
+
+    def unpack(self, name: str, coding: str | None) -> None:
+        """A look at what a body is when its coding is taken off, where the file itself does not show it."""
+        packed = self._packed.get(name)
+        if coding is None or packed is None:
+            return
+        weight = 0
+        with suppress(UndecodableBody):  # then it is looked at as bytes
+            for piece in StreamDecoder(coding, limit=MOST_OF_A_BODY).pieces(self.bodies[packed]):
+                weight += quick_weight(piece)
+                self._unpacked_left -= len(piece)
+                if weight > MOST_OF_JSON or self._unpacked_left < 0:
+                    bad(f"The body of {name} holds more than a cassette takes when its coding is taken off.")
+
+    def _check_values(self, problem: str | None) -> None:
+        if problem is not None:
+            bad(problem)
 
     def _is_referred(self, name: str) -> bool:
         return self._referred is None or name in self._referred
@@ -371,12 +426,15 @@ class BodyReader:
         if form.form != "bytes" and self._is_referred(name):
             self._references.name(name, form.root)
         if "coding" not in fields:
-            return form, bytes_of(form, size)
+            data = bytes_of(form, size)
+            self._check_values(self._values.body(name, form.form, data))
+            return form, data
         if packed is None:
             bad("The bytes of a body are missing.")
         plain = bytes_of(form, count(small, "unfolded", most=MOST_OF_A_BODY))
         if _unfolded(packed, text(fields, "coding")) != plain:
             bad(f"The body of {name} is not what is shown of it.")
+        self._check_values(self._values.body(name, form.form, plain))
         return BodyForm(form="bytes", root=packed), packed
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from rewind.conversation.meaning import Meanings
 from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, UsageError
+from rewind.model.http import header
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, Session, SessionFile
 from rewind.model.step import Step
@@ -218,12 +219,16 @@ class _Reader:
         index = count(step.fields, "step", least=1)
         small = self._whole_small_print(index)
         request = records.request_in(step.fields, small, *step.request)
+        self._bodies.unpack(f"request {index}", header(request.head.headers, "content-encoding"))
         if step.answer is None:
             return Step(request=request, response=None)
         answer = fields_of(small.get("answer"), "The small print of an answer")
         self._references.name(f"answer {index} headers", answer.get("headers"))
         times = fields_of(small.get("times"), "The times of an answer")
-        return Step(request=request, response=records.answer_in(step.fields["answer"], answer, times, *step.answer))
+        response = records.answer_in(step.fields["answer"], answer, times, *step.answer)
+        if response.head is not None:
+            self._bodies.unpack(f"answer {index}", header(response.head.headers, "content-encoding"))
+        return Step(request=request, response=response)
 
 
 def _without_body(value: Any) -> Any:

@@ -35,7 +35,6 @@ from rewind.store.cassette.json_text import (
 from rewind.store.cassette.seal import MemoryBudget
 
 DEEPEST = 120  # a body of the greatest depth, and the record around it
-MOST_SPLICED = 16_000_000  # elements that references may add to lists, in all
 _SAME, _LINES, _CHARACTERS = "@same", "@lines", "characters"
 _NUMBERS = frozenset("-0123456789")
 _TOO_MUCH = WIDTH + 1
@@ -282,7 +281,6 @@ class References:
         """By identity: what is measured here lives as long as its root does."""
         self._lines: dict[int, array[int]] = {}
         """By identity as well: where the lines of a text begin, and where the last one ends."""
-        self._spliced = 0
         self._room = 0
 
     def name(self, name: str, root: Any) -> None:
@@ -337,9 +335,7 @@ class References:
         if type(target) is not list:
             bad("A reference to elements does not name a list.")
         start, count = _bounds(span, len(target))
-        self._spliced += count
-        if self._spliced > MOST_SPLICED:
-            bad("Its references stand for too many values.")
+        self._memory.splice(count)
         elements: list[Any] = target[start : start + count]
         for element in elements:
             self._take(element, depth)

@@ -15,7 +15,7 @@ from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
 from rewind.store.cassette.json_text import DECODER
-from rewind.wire.json_weight import json_weight, text_weight
+from rewind.wire.json_weight import body_weight, json_weight, text_weight
 
 FORMAT = 1
 MOST_TEXT = 256 * 1024 * 1024
@@ -26,9 +26,22 @@ MOST_TIMES = 250
 """... to so many times its size."""
 MOST_MEMORY = 384 * 1024 * 1024
 """For what is kept, and the record that is being read."""
+MOST_OF_JSON = 64 * 1024 * 1024
+"""Memory of the values of one JSON body: whoever reads it has to hold them."""
+MOST_STREAMED = 192 * 1024 * 1024
+"""The same for a body of any other form, of which a reader holds less at a time."""
+MOST_DENSE = 256 * 1024 * 1024
+"""Memory of the values of all JSON bodies that are little but values: they are held side by side."""
 MOST_JOINED = 1024 * 1024 * 1024
 _JOINED_ANYWAY = 256 * 1024 * 1024
 _JOINED_A_BYTE = 1000
+MOST_SPLICED = 16_000_000
+"""Elements that references may add to lists, in all; and in a small file ..."""
+_SPLICED_ANYWAY = 1_000_000
+_SPLICED_A_BYTE = 4
+"""... no more than these: a conversation of 4,000 turns comes to two for each byte."""
+_UNFOLDED_ANYWAY = 64 * 1024 * 1024
+_UNFOLDED_A_BYTE = 1000
 _MOST_A_BYTE = 96
 """What one byte of JSON takes at most."""
 _LONGEST_MANIFEST = 4096
@@ -41,6 +54,7 @@ _MANIFEST = re.compile(rb'(\{"rewind_cassette": [^\n]*), "sha256": "([0-9a-f]{64
 _NUMBER = re.compile(rb'\{"rewind_cassette": (\d{1,9})\b')
 _ADDRESS = re.compile(rb'"@same"\s*:\s*"((?:request|answer) \d{1,9})')
 _FIRST = re.compile(rb'\{\n? *"(?:(session|surroundings|end)":|(step|small_print)": ("session"|[1-9]\d{0,8})[,}])')
+_STREAM = re.compile(rb'"(?:events|lines|text)": \[')
 _FROM_GIT = "If git changed its line ends, add a line to .gitattributes: *.rw -text"
 
 
@@ -73,6 +87,12 @@ def seal(records: str, manifest: Manifest) -> bytes:
             f"The session is too large for a cassette: {len(body):,} bytes of text.",
             hint="Export some of its steps: rewind export ID --steps 1..100",
         )
+    if manifest.size > most_unfolded(len(body)):
+        raise EnvironmentProblem(
+            f"The cassette would stand for {manifest.size:,} bytes in only {len(body):,}: a file like that is not read"
+            " again, since nobody could tell it from one that is made to fill the memory.",
+            hint="Export some of its steps: rewind export ID --steps 1..100",
+        )
     return b'%b, "sha256": "%b"}\n%b' % (begin, _digest(begin, body).encode(), body)
 
 
@@ -101,7 +121,9 @@ def unseal(data: bytes) -> UnsealedCassette:
     steps, bodies = fields.get("steps"), fields.get("size")
     if type(steps) is not int or type(bodies) is not int:
         bad("Its first line does not say how much follows.")
-    memory = MemoryBudget(light=is_light(data), size=size)
+    if bodies > (most := most_unfolded(len(data) - start)):
+        bad(f"It claims to hold {bodies:,} bytes; one of {len(data):,} bytes holds at most {most:,}.")
+    memory = MemoryBudget(light=is_light(data), size=size, text_size=len(data))
     return UnsealedCassette(
         Manifest(steps=steps, size=bodies),
         memory,
@@ -160,6 +182,11 @@ def unpacked(data: bytes) -> bytes:
         raise BadCassette("It cannot be unpacked: it is cut or damaged.") from error
 
 
+def most_unfolded(size: int) -> int:
+    """How many bytes of bodies a text of that size may stand for: a long conversation comes to half of it at most."""
+    return max(_UNFOLDED_ANYWAY, size * _UNFOLDED_A_BYTE)
+
+
 def most_joined(size: int) -> int:
     """How much memory the texts may take that references make up, in a file of that size.
 
@@ -176,9 +203,10 @@ def is_light(data: bytes) -> bool:
 class MemoryBudget:
     """How much memory the values that are kept take, in all. Its methods raise BadCassette."""
 
-    def __init__(self, *, light: bool, size: int = 0) -> None:
-        """``size``: of the file, packed if it is."""
+    def __init__(self, *, light: bool, size: int = 0, text_size: int = MOST_TEXT) -> None:
+        """``size``: of the file, packed if it is; ``text_size``: unpacked."""
         self.light = light
+        self._spliced_left = min(MOST_SPLICED, max(_SPLICED_ANYWAY, text_size * _SPLICED_A_BYTE))
         self.left = MOST_MEMORY
         self._joined_left = most_joined(size)
 
@@ -192,6 +220,12 @@ class MemoryBudget:
         self._joined_left -= size
         if self._joined_left < 0:
             bad("The texts that its references make up are too large in all.")
+
+    def splice(self, count: int) -> None:
+        """So many elements were put into a list by reference."""
+        self._spliced_left -= count
+        if self._spliced_left < 0:
+            bad("Its references stand for too many values.")
 
     def check(self, weight: int) -> None:
         """Values of that weight are needed for a moment."""
@@ -229,6 +263,12 @@ class RawRecord:
 
     def fields(self, memory: MemoryBudget) -> tuple[Fields, int]:
         """What it holds, and the memory that takes. Raises BadCassette."""
+        if self.length * _MOST_A_BYTE > MOST_OF_JSON * 2:
+            streams = _STREAM.search(self.data, self.start, self.end) is not None
+            if body_weight(self.data[self.start : self.end]) > MOST_OF_JSON + (
+                MOST_STREAMED if streams else MOST_OF_JSON
+            ):
+                bad("One of its records holds more values than a cassette takes.")
         try:
             if memory.light:
                 return _parsed(self.data[self.start : self.end].decode()), 0
