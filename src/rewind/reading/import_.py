@@ -35,8 +35,8 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.step_writer import AnswerRecorder, StepSummary
 from rewind.runs.tally import Tally
-from rewind.store.cassette.bodies import Form, ValueBudget
 from rewind.store.cassette.read import read_cassette, read_cassette_file
+from rewind.store.cassette.seal import ValueBudget
 from rewind.store.files import folder_name, reason
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
@@ -256,7 +256,7 @@ def _check_values(exchanges: Sequence[ForeignExchange]) -> None:
     for index, exchange in enumerate(exchanges, 1):
         answered = b"" if exchange.response is None else exchange.response.body
         for name, body in ((f"request {index}", exchange.request.body), (f"answer {index}", answered)):
-            form: Form = "json" if body[:64].lstrip()[:1] in (b"{", b"[") else "text"
+            form = "json" if body[:64].lstrip()[:1] in (b"{", b"[") else "text"
             if (problem := budget.body(name, form, body)) is not None:
                 raise BadCassette(problem)
 

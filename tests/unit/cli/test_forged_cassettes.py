@@ -50,22 +50,22 @@ def told(rewind: Rewind, file: Path, base: Path, dice: random.Random) -> list[tu
     return found
 
 
-def served(home: Path, file: Path, requests: list[HttpRequest], *, only_played: bool) -> list[bytes | None]:
-    """What a replay answers to these requests."""
+def served(home: Path, file: Path, requests: list[HttpRequest], *, only_played: bool) -> list[bytes | str | None]:
+    """What a replay answers to these requests, or why it does not."""
     library = Library(home)
     with library.open(library.find(str(file))) as reader:
         steps = RecordedSteps(reader, only_played=only_played)
         policy = Replay(steps.tape(), steps.call, session="x")
-        answers: list[bytes | None] = []
+        answers: list[bytes | str | None] = []
         for request in requests:
             glance = policy.at_a_glance(request) if only_played else None
             decision = glance or policy.decide(understand(request))
             step: Step | None = decision.step if isinstance(decision, Serve) else None
             try:
                 answer = None if step is None else steps.answer(step)
-            except DamagedStore:  # a status that no client could read: the replay refuses it
-                answer = None
-            answers.append(None if answer is None else answer.body)
+                answers.append(None if answer is None else answer.body)
+            except DamagedStore as problem:  # what no client could take
+                answers.append(problem.message)
         return answers
 
 

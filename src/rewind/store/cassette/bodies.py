@@ -20,9 +20,9 @@ from rewind.store.cassette import json_text
 from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
 from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
-from rewind.store.cassette.seal import MOST_DENSE, MOST_OF_JSON, MOST_STREAMED, UnsealedCassette
+from rewind.store.cassette.seal import MOST_OF_JSON, UnsealedCassette, ValueBudget
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode
-from rewind.wire.json_weight import body_weight, is_dense, quick_weight
+from rewind.wire.json_weight import quick_weight
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
@@ -228,28 +228,6 @@ def form_in(fields: Fields, pads: list[int], data: bytes | None) -> BodyForm:
         bad("A body is not what its form says.")
     style = json_text.style_in(fields["style"]) if "style" in fields else PLAIN
     return BodyForm(form=form, root=root, style=style, event=event, newline=newline, pads=tuple(pads))
-
-
-class ValueBudget:
-    """How many values bodies may hold: who reads the file has to hold them in memory. Its methods say what is wrong."""
-
-    def __init__(self) -> None:
-        self._left = MOST_DENSE
-        self._dense: dict[str, int] = {}
-
-    def body(self, name: str, form: Form, plain: bytes) -> str | None:
-        """The next body; ``plain`` is what it is when it is unpacked."""
-        weight = body_weight(plain)
-        if weight > (MOST_OF_JSON if form == "json" else MOST_STREAMED):
-            return f"The body of {name} holds more values than a cassette takes."
-        if form == "json" and is_dense(weight, len(plain)):
-            self._dense[name] = weight
-        return self.again(name)
-
-    def again(self, name: str) -> str | None:
-        """A body that is used, for the first time or once more."""
-        self._left -= self._dense.get(name, 0)
-        return "Its bodies hold more values, in all, than a cassette takes." if self._left < 0 else None
 
 
 class BodyWriter:

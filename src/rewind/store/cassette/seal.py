@@ -15,7 +15,7 @@ from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
 from rewind.store.cassette.fields import Fields, bad
 from rewind.store.cassette.json_text import DECODER
-from rewind.wire.json_weight import body_weight, json_weight, text_weight
+from rewind.wire.json_weight import body_weight, is_dense, json_weight, text_weight
 
 FORMAT = 1
 MOST_TEXT = 256 * 1024 * 1024
@@ -231,6 +231,28 @@ class MemoryBudget:
         """Values of that weight are needed for a moment."""
         if weight > self.left:
             bad(f"Its values would take more than {MOST_MEMORY // 1024 // 1024} MiB of memory.")
+
+
+class ValueBudget:
+    """How many values bodies may hold: who reads the file has to hold them in memory. Its methods say what is wrong."""
+
+    def __init__(self) -> None:
+        self._left = MOST_DENSE
+        self._dense: dict[str, int] = {}
+
+    def body(self, name: str, form: str, plain: bytes) -> str | None:
+        """The next body; ``plain`` is what it is when it is unpacked."""
+        weight = body_weight(plain)
+        if weight > (MOST_OF_JSON if form == "json" else MOST_STREAMED):
+            return f"The body of {name} holds more values than a cassette takes."
+        if form == "json" and is_dense(weight, len(plain)):
+            self._dense[name] = weight
+        return self.again(name)
+
+    def again(self, name: str) -> str | None:
+        """A body that is used, for the first time or once more."""
+        self._left -= self._dense.get(name, 0)
+        return "Its bodies hold more values, in all, than a cassette takes." if self._left < 0 else None
 
 
 @dataclass(frozen=True, slots=True)
