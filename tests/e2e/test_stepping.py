@@ -172,7 +172,8 @@ def test_whoever_kills_it_at_the_prompt_finds_the_store_as_it_was(lab: MakeLab) 
         seat.process.wait()
     assert stored() == before
     assert bench.replay(base).code == 0
-    assert not list((bench.home / "run").iterdir()), "the next run has swept up"
+    left = [path.name for path in (bench.home / "run").iterdir()]
+    assert left == ["ca"], "the next run has swept up; the CA is kept"
 
 
 def test_the_agent_reads_its_recorded_input_while_the_terminal_is_ours(lab: MakeLab) -> None:

@@ -15,7 +15,7 @@ from rewind.model.usage import Usage
 from rewind.pricing.spending import Spending
 from rewind.reading.body_text import read_body
 from rewind.reading.sessions import ListedSession
-from rewind.runs.replay import ReplayResult
+from rewind.runs.replay_options import ReplayResult
 from rewind.runs.tally import MissNote
 from rewind.store.journal.totals import Totals
 from rewind.views import runs as run_views

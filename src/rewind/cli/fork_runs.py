@@ -23,9 +23,10 @@ from rewind.runs.fork.plan import ForkOptions
 from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
 from rewind.runs.probe import Proof, ProveOptions, prove
-from rewind.runs.replay import ReplayOptions, replay
+from rewind.runs.replay import replay
+from rewind.runs.replay_options import ReplayOptions, StepCommand, StepThrough, Stop
 from rewind.runs.rerun import command_to_run
-from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop
+from rewind.views import call as call_views
 from rewind.views import runs as views
 
 _WORST_LAST = (ExitCode.OK, ExitCode.AGENT_FAILED, ExitCode.ENVIRONMENT, ExitCode.MISS, ExitCode.INTERRUPTED)
@@ -60,7 +61,7 @@ def _about_to_send(app: App, options: ReplayOptions, step: int) -> ExitCode:
     view["about_to_send"] = None
     for stop in stops[:1]:
         request = next_request(stop.call, stop.step.index, recorded_outline(options.home, options.session))
-        view["about_to_send"] = views.next_request(options.session.id, request)
+        view["about_to_send"] = call_views.next_request(options.session.id, request)
     print_json(view)
     return replay_exit_code(result)
 

@@ -14,9 +14,9 @@ from rewind.cli.options import RerunFlags, UpstreamFlags
 from rewind.cli.screens.rerun import print_replayed
 from rewind.cli.screens.terminal import err
 from rewind.errors import ExitCode
-from rewind.reading.session import find_session
-from rewind.runs.replay import ReplayOptions, ReplayResult, replay
-from rewind.runs.stepped_replay import Until
+from rewind.runs.replay import replay
+from rewind.runs.replay_options import ReplayOptions, ReplayResult, Until
+from rewind.runs.rerun import session_to_run
 from rewind.runs.upstream import upstream_of
 from rewind.views import runs as views
 
@@ -61,7 +61,7 @@ def run_again(app: App, session: str, flags: RerunFlags, *, quiet: bool) -> dict
     """What the options of a replay and of a fork have in common."""
     live = live_options(app, flags, quiet=quiet)
     return live | {
-        "session": find_session(live["home"], session),
+        "session": session_to_run(live["home"], session),
         "command": flags.command or None,
         "on_miss": flags.on_miss,
         "allow_drift": flags.allow_drift,

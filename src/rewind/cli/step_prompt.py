@@ -34,8 +34,8 @@ from rewind.reading.body_text import read_body
 from rewind.reading.next_request import NextRequest, next_request, recorded_outline
 from rewind.runs.fork.plan import ForkOptions, plan_fork
 from rewind.runs.fork.samples import edited_by_hand
-from rewind.runs.replay import ReplayOptions, ReplayResult, replay
-from rewind.runs.stepped_replay import StepCommand, StepThrough, Stop
+from rewind.runs.replay import replay
+from rewind.runs.replay_options import ReplayOptions, ReplayResult, StepCommand, StepThrough, Stop
 from rewind.safe import safe_line
 from rewind.text import plural
 

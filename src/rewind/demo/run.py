@@ -19,7 +19,8 @@ from rewind.errors import ExitCode
 from rewind.pricing.prices import DEMO_PATH, Prices
 from rewind.reading.sessions import cost_of_session
 from rewind.runs.record import RecordOptions, RecordResult, record
-from rewind.runs.replay import ReplayOptions, replay
+from rewind.runs.replay import replay
+from rewind.runs.replay_options import ReplayOptions
 from rewind.store.library import Library
 from rewind.text import dollars, number
 

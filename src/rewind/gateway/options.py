@@ -1,7 +1,6 @@
 """How the gateway reaches origins, as the user asked for it; read before the agent starts."""
 
 import base64
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -42,6 +41,8 @@ class UpstreamOptions:
     def _check_ca(self, file: Path) -> None:
         if not file.is_file():
             raise UsageError(f"The certificate file {file} does not exist.")
+        import ssl  # lazily: hardly anybody names a file, and an agent waits for this module
+
         try:
             ssl.create_default_context(cafile=file)
         except OSError as error:

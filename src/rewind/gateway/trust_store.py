@@ -7,8 +7,8 @@ our CA. Only certificates are copied: a private key that shares a file with them
 
 import hashlib
 import re
-import ssl
 import struct
+from binascii import a2b_base64
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,7 +52,7 @@ def certificates_in(path: Path) -> tuple[bytes, ...]:
 def system_roots() -> tuple[bytes, ...]:
     """The roots of this machine, from the first bundle that has any."""
     # ``cafile`` would follow SSL_CERT_FILE of our own process, which is the user's answer and not the system's.
-    usual = ssl.get_default_verify_paths().openssl_cafile
+    usual = _openssl_paths()[0]
     for candidate in (usual, *SYSTEM_BUNDLES):
         if found := certificates_in(Path(candidate)):
             return found
@@ -93,7 +93,7 @@ def java_trust_store(certificates: tuple[bytes, ...]) -> bytes:
     """
     entries = []
     for number, pem in enumerate(certificates):
-        encoded = ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
+        encoded = a2b_base64(b"".join(pem.splitlines()[1:-1]))
         entries += [_JKS_CERTIFICATE, _java_text(f"root {number}"), bytes(8), _java_text("X.509")]
         entries += [struct.pack(">I", len(encoded)), encoded]
     store = struct.pack(">III", _JKS_MAGIC, _JKS_VERSION, len(certificates)) + b"".join(entries)
@@ -107,5 +107,12 @@ def _java_text(text: str) -> bytes:
 
 
 def _is_the_systems(folder: str) -> bool:
+    return Path(folder) in (Path("/etc/ssl/certs"), Path(_openssl_paths()[1]))
+
+
+def _openssl_paths() -> tuple[str, str]:
+    """The file and the folder of roots that OpenSSL looks at."""
+    import ssl  # lazily: an agent that stays offline does not wait for it
+
     paths = ssl.get_default_verify_paths()
-    return Path(folder) in (Path("/etc/ssl/certs"), Path(paths.openssl_capath))
+    return paths.openssl_cafile, paths.openssl_capath

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ from rewind.gateway.exchange import RequestHandler
 from rewind.gateway.options import UpstreamOptions
 from rewind.gateway.server import Certificates, Gateway
 from rewind.gateway.upstream import Pool
+from rewind.model.clock import Clock
+from rewind.redaction.redactor import Redactor
 from rewind.runs.bypass_watch import BypassWatch
 from rewind.runs.harness import AgentRun, SessionRecording
 from rewind.runs.junction import Junction
 from rewind.runs.surroundings import SurroundingsLookup
+from rewind.runs.tally import Tally
 
 
 class BackgroundGateway:
@@ -90,11 +93,6 @@ class BackgroundGateway:
         self._handler.remark("a bug in Rewind", f"{context['message']}: {error!r}")
 
 
-def dialer_for(upstream: UpstreamOptions, environ: Mapping[str, str]) -> Dialer:
-    """The way to the real providers; a recording loads it with the gateway, once its agent has started."""
-    return Dialer(upstream, environ)
-
-
 @contextmanager
 def serving(
     run: AgentRun, junction: Junction, dialer: Dialer | None, *, provenance: SessionRecording | None = None
@@ -123,6 +121,29 @@ def serving(
         for program, address in watch.stop():
             bypasses.append(address)
             junction.remark(program, f"connected to {address} {offline if run.offline else online}")
+
+
+def serving_recorded(
+    run: AgentRun,
+    recording: SessionRecording,
+    *,
+    redactor: Redactor,
+    clock: Clock,
+    ignore: tuple[str, ...],
+    tally: Tally,
+    way: UpstreamOptions,
+) -> AbstractContextManager[list[str]]:
+    """Pass the agent's requests on and record them."""
+    junction = Junction(
+        rules=run.rules,
+        redactor=redactor,
+        clock=clock,
+        online=True,
+        writer_thread=recording.writer_thread,
+        ignore=ignore,
+        tally=tally,
+    )
+    return serving(run, junction, Dialer(way, run.agent.environ), provenance=recording)
 
 
 class _OwnLoop(asyncio.SelectorEventLoop):

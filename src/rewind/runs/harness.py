@@ -35,6 +35,8 @@ from rewind.store.journal.writer import SessionWriter, Stream
 from rewind.version import __version__
 
 SWITCH_SECONDS = 0.0005
+GRACE_SECONDS = 3.0
+"""Between asking an agent to end and making it."""
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -225,6 +227,9 @@ def behind_gateway(
             raise
         try:
             yield AgentRun(agent, child, recording, listener, ca, rules, offline)
+        except BaseException:
+            child.end(GRACE_SECONDS)  # whatever went wrong: nobody will answer the agent
+            raise
         finally:
             child.release()
 

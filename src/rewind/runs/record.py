@@ -16,7 +16,7 @@ from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.child import AgentCommand, Child, check_command, stdin_kind
-from rewind.runs.harness import SessionRecording, behind_gateway, host_rules, session_start
+from rewind.runs.harness import SessionRecording, behind_gateway, session_start
 from rewind.runs.tally import Tally
 from rewind.store.files import prepare_home
 
@@ -93,20 +93,17 @@ def record(options: RecordOptions) -> RecordResult:
         assert recording is not None, "it has begun"
         if not run.child.ended_within(BRIEF_SECONDS) or has_waiting_client(listener):
             # Loaded only now, while the agent is starting up itself.
-            from rewind.runs.gateway_thread import dialer_for, serving
-            from rewind.runs.junction import Junction
+            from rewind.runs.gateway_thread import serving_recorded
 
-            junction = Junction(
-                rules=host_rules(start),
+            with serving_recorded(
+                run,
+                recording,
                 redactor=redactor,
                 clock=options.clock,
-                online=True,
-                writer_thread=recording.writer_thread,
                 ignore=options.ignore,
                 tally=tally,
-            )
-            dialer = dialer_for(options.upstream, environ)
-            with serving(run, junction, dialer, provenance=recording):
+                way=options.upstream,
+            ):
                 code = run.child.wait()
         else:
             code = run.child.wait()

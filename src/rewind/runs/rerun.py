@@ -17,11 +17,17 @@ from rewind.model.clock import Clock
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, SessionStart
 from rewind.providers.hosts import endpoints_from_environment
+from rewind.store.library import Library
 from rewind.version import __version__
 
 DUMMY_KEY = "rewind-replay-needs-no-key"
 """For an agent that does not start without a key, where nobody is asked."""
 _SHOWN = 300
+
+
+def session_to_run(home: Path, ref: str) -> Session:
+    """The session of that id, name, prefix or file. Raises SessionNotFound or AmbiguousSession."""
+    return Library(home).find(ref)
 
 
 def command_to_run(session: Session, given: tuple[str, ...] | None, invocation: str) -> tuple[str, ...]:

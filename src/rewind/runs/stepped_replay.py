@@ -4,20 +4,17 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import Enum
 from typing import Protocol
 
-from rewind.dataclass import dataclass
 from rewind.errors import UsageError
-from rewind.match.call import Call
 from rewind.model.clock import Clock
 from rewind.model.session import Recording, step_in
-from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.policies import StepByStep, UpTo
 from rewind.playback.tape import Tape
 from rewind.runs.child import stdin_kind
 from rewind.runs.held_requests import Held, HeldRequests
+from rewind.runs.replay_options import StepCommand, Stepping, StepThrough, Stop, Stopped, Until
 
 GRACE_SECONDS = 3.0
 """Between asking an agent to end and making it."""
@@ -27,60 +24,6 @@ LAST_WORDS_SECONDS = 0.05
 """What the agent printed before it asked is on its way; shown and compared, it comes first."""
 PATIENCE_SECONDS = 1.0
 """How long parallel calls may lag behind one that was recorded after them."""
-
-
-class StepCommand(Enum):
-    """What to do about a request that waits."""
-
-    NEXT = "next"
-    """Answer it, and stop before the next one."""
-    RUN_ON = "run on"
-    """Answer it, and do not stop again."""
-    QUIT = "quit"
-    """End the agent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """A request that waits for somebody to say how to go on."""
-
-    step: Step
-    """The recorded step that will answer it."""
-    call: Call
-    """What the agent sends, redacted."""
-    drifted: bool
-    """Whether it differs from what was recorded, and is taken for it all the same."""
-    agent_ended: Callable[[], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class StepThrough:
-    """Stop before this step and, for as long as ``ask`` says so, before each that follows."""
-
-    step: int
-    ask: Callable[[Stop], StepCommand]
-    """Called on the thread that replays. Ctrl-C interrupts it, and then the agent is ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Until:
-    """Play the steps up to this one; when the agent asks for more, end it."""
-
-    step: int
-
-
-Stepping = StepThrough | Until
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
-    """Where the agent was ended."""
-
-    step: int
-    before: bool
-    """Before that step was answered; else after."""
-    interrupted: bool = False
-    """By Ctrl-C."""
 
 
 def check_step(recording: Recording, index: int) -> None:

@@ -29,6 +29,7 @@ from rewind.views import session as session_views
 
 if TYPE_CHECKING:
     from rewind.reading.messages import Conversation
+    from rewind.reading.next_request import NextRequest
 
 
 def part(item: Part) -> dict[str, Any]:
@@ -171,6 +172,21 @@ def context(
         "entries": [entry(item) for item in entries],
         "compared_with": compared,
         "changes": [change(item) for item in changes],
+    }
+
+
+def next_request(session: str, request: "NextRequest") -> dict[str, Any]:
+    """What an agent is about to send: the members of ``inspect --context``, and what else is sent."""
+    head = request.request.head
+    seen = context(session, request.index, request.asked, request.entries, request.since, request.changes)
+    return {name: value for name, value in seen.items() if name not in ("schema", "session")} | {
+        "kind": request.recorded.kind.value,
+        "method": head.method,
+        "url": head.url,
+        "bytes": len(request.request.body),
+        "model": request.asked.model,
+        "parameters": plain_json(dict(request.asked.parameters)),
+        "recorded": session_views.step_row(request.recorded.step),
     }
 
 

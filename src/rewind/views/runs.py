@@ -3,15 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from rewind.pricing.spending import Spending
-from rewind.safe import plain_json
-from rewind.views.call import context
-from rewind.views.session import lineage, step_row
+from rewind.views.session import lineage
 
 if TYPE_CHECKING:
-    from rewind.reading.next_request import NextRequest
     from rewind.runs.fork.run import ForkResult
     from rewind.runs.fork.samples import ForkForecast, ForkSamples
-    from rewind.runs.replay import ReplayResult
+    from rewind.runs.replay_options import ReplayResult
 
 
 def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
@@ -36,21 +33,6 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "unpriced": saved.unpriced,
         "stopped": None if where is None else {"step": where.step, "when": "before" if where.before else "after"},
         "unasked": result.unasked,
-    }
-
-
-def next_request(session: str, request: "NextRequest") -> dict[str, Any]:
-    """What an agent is about to send: the members of ``inspect --context``, and what else is sent."""
-    head = request.request.head
-    seen = context(session, request.index, request.asked, request.entries, request.since, request.changes)
-    return {name: value for name, value in seen.items() if name not in ("schema", "session")} | {
-        "kind": request.recorded.kind.value,
-        "method": head.method,
-        "url": head.url,
-        "bytes": len(request.request.body),
-        "model": request.asked.model,
-        "parameters": plain_json(dict(request.asked.parameters)),
-        "recorded": step_row(request.recorded.step),
     }
 
 

@@ -12,8 +12,7 @@ from rewind.cli.screens.terminal import Terminal
 from rewind.errors import ExitCode
 from rewind.pricing.spending import Spending
 from rewind.runs.record import RecordResult
-from rewind.runs.replay import ReplayResult
-from rewind.runs.stepped_replay import Stopped
+from rewind.runs.replay_options import ReplayResult, Stopped
 from rewind.runs.tally import MissNote
 
 

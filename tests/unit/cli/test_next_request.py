@@ -17,7 +17,7 @@ from rewind.model.step import StepKind
 from rewind.reading.next_request import NextRequest, next_request, recorded_outline
 from rewind.runs.stepped_replay import check_step
 from rewind.store.library import Library
-from rewind.views import runs as views
+from rewind.views import call as views
 from unit.cli.shelf import Shelf, a_request, an_answer
 from unit.cli.talks import Talk, begin, refund
 

@@ -11,16 +11,8 @@ from rewind.model.clock import SystemClock
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.tape import Tape
-from rewind.runs.stepped_replay import (
-    PATIENCE_SECONDS,
-    StepCommand,
-    SteppedReplay,
-    Stepping,
-    StepThrough,
-    Stop,
-    Stopped,
-    Until,
-)
+from rewind.runs.replay_options import StepCommand, Stepping, StepThrough, Stop, Stopped, Until
+from rewind.runs.stepped_replay import PATIENCE_SECONDS, SteppedReplay
 from support.exchanges import request_of
 from unit.store.making import request, response
 

@@ -15,8 +15,7 @@ from rewind.text import NONE, amount, dollars, number, plural, spans
 if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkResult
     from rewind.runs.fork.samples import ForkForecast, ForkSamples
-    from rewind.runs.replay import ReplayResult
-    from rewind.runs.stepped_replay import Stopped
+    from rewind.runs.replay_options import ReplayResult, Stopped
 
 _SAMPLES = (
     Column("#", right=True),
