@@ -21,7 +21,15 @@ from rewind.pytest_plugin.cassette_paths import CassetteAction, TestCassette
 from rewind.pytest_plugin.modes import Mode, pytest_command
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
-from rewind.reading.cassettes import RecordedRun, as_if_live, extended, live_steps, open_cassette, save_cassette
+from rewind.reading.cassettes import (
+    RecordedRun,
+    as_if_live,
+    extended,
+    live_steps,
+    open_cassette,
+    recorded_again,
+    save_cassette,
+)
 from rewind.settings import FAILING_TESTS, PROJECT_FOLDER
 
 _FAILED_RUNS = Path(PROJECT_FOLDER) / FAILING_TESTS
@@ -119,10 +127,28 @@ class CassetteUpdate:
             if path.exists() and not replaces:
                 played = () if tape is None else RecordedRun.on(tape).recording.steps
                 run = extended(self._opened(self._basis), played, run, hosts=hosts)
+            if path.exists() and replaces and (older := self._readable()) is not None:
+                again = recorded_again(older, run)
+                run = again.run
+                if again.unchanged and not cassette.may_have_other_users and not self._is_old(older, run):
+                    self._written.add(path)
+                    return replace(usage, unchanged=True, recorded=None)
             if path.exists() and cassette.may_have_other_users and (replaces or new_part.exists()):
                 run, kept = self._with_older_steps(run, new_part)
                 usage = replace(usage, kept=kept)
             return self._save(run, usage)
+
+    def _readable(self) -> SessionFile | None:
+        """The cassette as it is; ``None`` for one that is damaged and now gives way to another."""
+        try:
+            return open_cassette(self._cassette.path)
+        except BadCassette:
+            return None
+
+    def _is_old(self, older: SessionFile, run: RecordedRun) -> bool:
+        """One that is called old is written with its new date, or it would stay old for ever."""
+        age = run.recording.session.start.started - older.session.start.started
+        return age >= float(self._state.config.getini("rewind_old_after")) * 86_400
 
     def _with_older_steps(self, run: RecordedRun, new_part: Path) -> tuple[RecordedRun, int]:
         """Behind what is new, the old steps that have no equal: a test that is not run, or fails, may need them."""

@@ -126,6 +126,8 @@ def headline(usages: Usages, *, now: float, old_after: float) -> str:
         parts.append(plural(left, "unused step"))
     if wrote := len({usage.cassette for usage in usages if usage.wrote}):
         parts.append(f"{plural(wrote, 'cassette')} written")
+    if same := len({usage.cassette for usage in usages if usage.unchanged}):
+        parts.append(f"{plural(same, 'cassette')} recorded again, unchanged")
     if stale := sum(bool(usage.stale) for usage in usages):
         parts.append(f"{plural(stale, 'test')} with a stale cassette")
     if old := _old(usages, now, old_after):

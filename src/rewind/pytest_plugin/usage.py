@@ -37,6 +37,8 @@ class CassetteUsage:
     kept: int = 0
     """Older steps of the cassette that no new step replaces."""
     wrote: bool = False
+    unchanged: bool = False
+    """Recorded again, and the same but for ids, times and headers: the file stays as it is."""
     blocked: tuple[str, ...] = ()
     """Where connections were refused."""
     fixture_calls: tuple[str, ...] = ()

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from rewind.conversation.outline import answered_at
 from rewind.dataclass import dataclass
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest
 from rewind.model.ids import BlobId, MatchKey
-from rewind.model.session import Recording, SessionFile, SessionStart
-from rewind.model.step import Step
+from rewind.model.message import Answered, Part, ToolResult, ToolUse
+from rewind.model.session import Recording, Session, SessionFile, SessionStart
+from rewind.model.step import Step, StepKind
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.journal.reader import FolderReader, SessionReader
 from rewind.store.session_files import SessionFileReader, open_session_file
@@ -137,6 +139,91 @@ def extended(
         return before.blob(name) if name in cassette.blobs else added.blob(name)
 
     return RecordedRun(recording=replace(recording, session=session, steps=steps), blob=blob)
+
+
+# ── recorded again ───────────────────────────────────────────────────────────────────────────────────────────
+
+_MEANT = ("content-type", "content-encoding")
+"""Headers of an answer that say how it is read. Dates, ids, limits and waits are others in every recording."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAgain:
+    """A run that takes the place of a cassette."""
+
+    run: RecordedRun
+    """With the exchanges of the cassette where those of the run say the same: a diff shows what did change."""
+    unchanged: bool
+    """Whether the run differs from the cassette in nothing but ids, times and headers that change every time."""
+
+
+def recorded_again(cassette: SessionFile, run: RecordedRun) -> RecordedAgain:
+    """Compares by match key and meaning: the ids that a provider draws for an answer do not count."""
+    before = RecordedRun.on(cassette)
+    waiting: dict[MatchKey, list[Step]] = {}
+    for step in reversed(before.recording.steps):
+        waiting.setdefault(step.request.agents_key, []).append(step)
+    steps, then = [], []
+    for step in run.recording.steps:
+        known = waiting.get(step.request.agents_key, [])
+        if known and _says_the_same(before, known[-1], run, step):
+            old = known.pop()
+            then.append(replace(old, request=replace(old.request, index=step.index)))
+            # The order of time stays that of the run, whatever is new in it.
+            steps.append(replace(old, request=replace(old.request, index=step.index, ts=step.request.ts)))
+        else:
+            then.append(step)
+            steps.append(step)
+
+    def blob(name: BlobId) -> bytes:
+        return before.blob(name) if name in cassette.blobs else run.blob(name)
+
+    made = RecordedRun(recording=replace(run.recording, steps=tuple(steps)), blob=blob)
+    as_then = _at_the_time_of(cassette.session, replace(made.recording, steps=tuple(then)))
+    unchanged = write_cassette(as_then, blob) == write_cassette(before.recording, before.blob)
+    return RecordedAgain(run=made, unchanged=unchanged)
+
+
+def _at_the_time_of(session: Session, recording: Recording) -> Recording:
+    """The recording under the id, and with the times, of that session."""
+    new, old = recording.session, session.start
+    start = replace(new.start, id=old.id, started=old.started, rewind_version=old.rewind_version)
+    end = new.end
+    if end is not None and session.end is not None:
+        end = replace(end, ended=session.end.ended, redactions=session.end.redactions)
+    return replace(recording, session=replace(new, start=start, end=end))
+
+
+def _says_the_same(before: RecordedRun, old: Step, run: RecordedRun, new: Step) -> bool:
+    """Whether two steps of the same match key were answered alike."""
+    then, now = old.response, new.response
+    if then is None or now is None or then.head is None or now.head is None:
+        return then == now
+    if (then.ending, then.tape, then.head.status) != (now.ending, now.tape, now.head.status):
+        return False
+    if any(then.head.header(name) != now.head.header(name) for name in _MEANT):
+        return False
+    if before.answer(old) == run.answer(new):
+        return True
+    meant = _meaning(run, new) if new.request.kind is StepKind.LLM_CALL else None
+    return meant is not None and meant == _meaning(before, old)
+
+
+def _meaning(run: RecordedRun, step: Step) -> Answered | None:
+    """What was answered, without the ids that the provider drew for it; ``None`` where that cannot be said."""
+    answered = answered_at(step, *run.bodies(step))
+    if answered is None or answered.note is not None or not answered.parts:
+        return None
+    return replace(
+        answered,
+        id="",
+        parts=tuple(map(_without_id, answered.parts)),
+        alternatives=tuple(tuple(map(_without_id, parts)) for parts in answered.alternatives),
+    )
+
+
+def _without_id(part: Part) -> Part:
+    return replace(part, id="") if isinstance(part, ToolUse | ToolResult) else part
 
 
 def _keys(steps: Iterable[Step]) -> "Counter[MatchKey]":
