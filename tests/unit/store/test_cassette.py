@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rewind.store.cassette.read import read_cassette, read_cassette_file
 from rewind.store.cassette.seal import packed
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.library import Library
+from support.repository import Repository
 from unit.store.making import GrowingAgent, record, start
 from unit.store.taping import (
     Taped,
@@ -275,7 +277,25 @@ def test_a_cut_or_changed_file_says_so_and_knows_what_git_does() -> None:
     assert "changed or cut" in refused(data + b" ").message
     assert "*.rw -text" in (refused(data.replace(b"\n", b"\r\n")).hint or "")
     conflict = data.replace(b"\n{", b"\n<<<<<<< HEAD\n{", 2)
-    assert "merge conflict" in (refused(conflict).hint or "")
+    assert "merge conflict of git" in refused(conflict).message
+    assert "git checkout --ours" in (refused(conflict).hint or "")
+    assert "git lfs pull" in (refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n").hint or "")
+
+
+@pytest.mark.process
+def test_what_git_makes_of_two_recordings_is_named(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repository")
+    repository.commit({"x.rw": taped(PAIRS).text()})
+    repository.git("checkout", "--quiet", "-b", "other")
+    repository.commit({"x.rw": taped([*PAIRS, (b'{"q":"more?"}', b'{"a":"no"}')]).text()})
+    repository.git("checkout", "--quiet", "main")
+    repository.commit({"x.rw": taped([(b'{"q":"else?"}', b'{"a":"no"}')]).text()})
+    with pytest.raises(subprocess.CalledProcessError):
+        repository.git("merge", "other")
+    with pytest.raises(BadCassette) as caught:
+        read_cassette_file(repository.folder / "x.rw")
+    assert "x.rw cannot be used. It holds a merge conflict of git" in caught.value.message
+    assert "(line 1)" in caught.value.message
 
 
 def test_claims_beyond_the_limits_are_refused_at_once() -> None:

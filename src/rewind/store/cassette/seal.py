@@ -55,6 +55,9 @@ _NUMBER = re.compile(rb'\{"rewind_cassette": (\d{1,9})\b')
 _ADDRESS = re.compile(rb'"@same"\s*:\s*"((?:request|answer) \d{1,9})')
 _FIRST = re.compile(rb'\{\n? *"(?:(session|surroundings|end)":|(step|small_print)": ("session"|[1-9]\d{0,8})[,}])')
 _STREAM = re.compile(rb'"(?:events|lines|text)": \[')
+_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|[|]{7})(?: [^\n]*)?\r?$", re.MULTILINE)
+"""No line of a cassette begins so: they begin with a bracket or are set in."""
+_GIT_LFS = b"version https://git-lfs.github.com/spec/"
 _FROM_GIT = "If git changed its line ends, add a line to .gitattributes: *.rw -text"
 
 
@@ -111,10 +114,10 @@ def unseal(data: bytes) -> UnsealedCassette:
         )
     found = _MANIFEST.match(data, 0, _LONGEST_MANIFEST)
     if found is None or number is None or int(number[1]) != FORMAT:
-        raise BadCassette("It does not begin as a cassette does.", hint=_why(data))
+        raise _unsealed(data, "It does not begin as a cassette does.")
     start = found.end()
     if _digest(found[1], memoryview(data)[start:]) != found[2].decode():
-        raise BadCassette("It has been changed or cut since it was written.", hint=_why(data))
+        raise _unsealed(data, "It has been changed or cut since it was written.")
     if data.count(b",", start) > MOST_VALUES:
         bad(f"It holds more than {MOST_VALUES:,} values.")
     fields = _parsed((found[1] + b"}").decode())
@@ -138,11 +141,17 @@ def _digest(begin: bytes, body: bytes | memoryview) -> str:
     return digest.hexdigest()
 
 
-def _why(data: bytes) -> str | None:
-    """What most often happens to files that are kept in git."""
-    if b"\n<<<<<<< " in data:
-        return "It holds an unresolved merge conflict. Take one side, or record it again."
-    return _FROM_GIT if b"\r\n" in data[:_LONGEST_MANIFEST] else None
+def _unsealed(data: bytes, otherwise: str) -> BadCassette:
+    """What most often happens to files that are kept in git; or ``otherwise``."""
+    if (conflict := _CONFLICT.search(data)) is not None:
+        line = data.count(b"\n", 0, conflict.start()) + 1
+        return BadCassette(
+            f"It holds a merge conflict of git that nobody has resolved (line {line}): two recordings are mixed in it.",
+            hint="Take one side as a whole: git checkout --ours FILE, or --theirs; or record it again.",
+        )
+    if data.startswith(_GIT_LFS):
+        return BadCassette("It is only a pointer of git LFS, not the file itself.", hint="Fetch it: git lfs pull")
+    return BadCassette(otherwise, hint=_FROM_GIT if b"\r\n" in data[:_LONGEST_MANIFEST] else None)
 
 
 def packed(data: bytes) -> bytes:
