@@ -92,3 +92,14 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(40):
         cutter.cut(json.dumps([str(number), FILLING * 40]).encode())
     assert len(cutter._known) <= 8 and sum(len(one.body) for one in cutter._known) <= 9 * 1024 * 1024
+
+
+def test_a_text_that_was_clean_is_searched_again_once_another_value_is_known() -> None:
+    secrets = Secrets(["another-secret-123456"])
+    redactor = Redactor(secrets)
+    assert redactor.text(f"key={SECRET}") == f"key={SECRET}" == redactor.text(f"key={SECRET}")
+    secrets.add(SECRET)
+    assert SECRET not in redactor.text(f"key={SECRET}")
+    for number in range(3000):
+        redactor.text(f"text {number}")
+    assert len(redactor._clean_texts[1]) < 1000

@@ -35,6 +35,8 @@ _PARAMETER = re.compile(r"([?&#])([^=&#?]+)=([^&#]+)")
 
 _SHORT = 16 * 1024
 """Bytes of a body that is searched again in less time than it takes to look it up."""
+_SHORT_TEXT = 256
+_CLEAN_TEXTS = 512
 _KEPT = 8
 _KEPT_BYTES = 8 * 1024 * 1024
 
@@ -77,6 +79,8 @@ class Redactor:
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
         self._clean = CleanBeginnings()
+        self._clean_texts: tuple[Scanner, set[str]] = secrets.scanner, set()
+        """Short texts in which nothing was found; the same headers come with every request."""
         self._removals: list[int] = []  # appended to, because two threads may remove something at once
 
     def request_head(self, head: RequestHead) -> RequestHead:
@@ -109,9 +113,18 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without known values."""
+        scanner = self.secrets.scanner
+        searched_by, clean = self._clean_texts
+        if searched_by is not scanner or len(clean) > _CLEAN_TEXTS:
+            clean = set()  # what was clean may hold a value that was learned since
+            self._clean_texts = scanner, clean
+        if text in clean:
+            return text
         data = text.encode("utf-8", "surrogatepass")
-        spans = self.secrets.scanner.find(data)
+        spans = scanner.find(data)
         if not spans:
+            if len(text) < _SHORT_TEXT:
+                clean.add(text)
             return text
         self._removed(len(spans))
         return replaced(data, spans).decode("utf-8", "surrogatepass")

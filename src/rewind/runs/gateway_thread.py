@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -104,6 +105,7 @@ def serving(
     """
     gateway = BackgroundGateway(run.listener, junction, Authority(run.ca, run.rules), dialer)
     gateway.start()
+    gc.freeze()  # what is loaded by now stays: looking through it again and again would hold up requests
     watch = BypassWatch(run.child.pid)
     looking = None
     if provenance is not None:
@@ -115,6 +117,7 @@ def serving(
         yield bypasses
     finally:
         gateway.stop()
+        gc.unfreeze()
         if looking is not None:
             looking.stop()
         offline, online = "directly: this run was not offline", "without passing through Rewind: not recorded"

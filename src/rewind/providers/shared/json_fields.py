@@ -60,7 +60,9 @@ def count_at(value: Any, *path: str | int) -> int | None:
 
 def first_count(value: Any, places: Iterable[tuple[str, ...]]) -> int | None:
     """The first believable number among those places: one thing has a name per vendor, and some tell it twice."""
-    counts = (count_at(value, *place) for place in places)
+    if not isinstance(value, dict):
+        return None
+    counts = (count_at(value, *place) for place in places if place[0] in value)
     return next((count for count in counts if count is not None), None)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 Fields = dict[str, Any]
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SEAL = re.compile(rb',"~":"([0-9a-f]{8})"\}')
 _SEAL_SIZE = len(b',"~":"00000000"}')
 _LINE_START = b'{"kind":"'
@@ -33,7 +34,7 @@ def stamped(fields: Fields, *, run: str, number: int) -> Fields:
 def seal(fields: Fields) -> bytes:
     """One line, newline included, with its checksum as the last field."""
     try:
-        body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+        body = _ENCODER.encode(fields).encode()[:-1]
     except UnicodeEncodeError:  # half a surrogate pair, as in a file name that is not UTF-8
         body = json.dumps(fields, separators=(",", ":")).encode()[:-1]
     return b'%b,"~":"%08x"}\n' % (body, zlib.crc32(body))

@@ -54,6 +54,7 @@ MOST_RAW = 16 * 1024 * 1024
 """No frame unpacks to more: a reader's memory is bounded before it unpacks anything."""
 _MOST_TABLE = 64 * 1024 * 1024
 _REMEMBERED = 32
+_SHORT_RECIPE = 8
 _ALIKE = 0.9
 _MOST_NAMES = 2**22
 
@@ -251,7 +252,8 @@ class RecentRecipes:
     def recipe_for(self, body: bytes, names: list[bytes]) -> Recipe:
         """The recipe of these chunk names, as short as the recent ones allow."""
         best, most = None, 0
-        for known in reversed(self._recent):
+        # A short recipe is hardly longer without a base: not worth to look far for one.
+        for known in islice(reversed(self._recent), _REMEMBERED if len(names) > _SHORT_RECIPE else 4):
             share = known.share(names)
             if share > most:
                 best, most = known, share
