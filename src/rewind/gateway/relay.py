@@ -72,7 +72,7 @@ class Relay:
         self._ended: asyncio.Future[tuple[Ending, str | None]] = asyncio.get_running_loop().create_future()
         self.task = asyncio.get_running_loop().create_task(self._settle())
         """Done when the exchange is written down and its end released."""
-        self._dialling = asyncio.get_running_loop().create_task(self._dial(pool.acquire))
+        self._dialling: asyncio.Task[None] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -89,11 +89,20 @@ class Relay:
                 self._sent = None
         if self._connection is not None:
             self._connection.transport.write(data)
+            return
+        self._backlog.append(data)
+        self._backlog_size += len(data)
+        if self._dialling is None:
+            self._begin()
+        elif self._backlog_size > BACKLOG_LIMIT and self._client is not None:
+            self._client.hold_reading(True)
+
+    def _begin(self) -> None:
+        """Send on a connection that waits, if there is one: a task would only begin when the loop comes round again."""
+        if (waiting := self._pool.idle(self.origin)) is not None:
+            self._attach(waiting)
         else:
-            self._backlog.append(data)
-            self._backlog_size += len(data)
-            if self._backlog_size > BACKLOG_LIMIT and self._client is not None:
-                self._client.hold_reading(True)
+            self._dialling = asyncio.get_running_loop().create_task(self._dial(self._pool.acquire))
 
     def request_complete(self, *, keep_alive: bool) -> None:
         """No more of the request will come."""

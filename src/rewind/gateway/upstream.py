@@ -97,8 +97,8 @@ class Pool:
             self._warming[origin] = task, loop.time()
             self._sweep_later()
 
-    async def acquire(self, origin: Origin) -> UpstreamConnection:
-        """A connection for one exchange; raises UpstreamFailed."""
+    def idle(self, origin: Origin) -> UpstreamConnection | None:
+        """A connection for one exchange that waits for it."""
         now = asyncio.get_running_loop().time()
         idle = self._idle.pop(origin, [])
         while idle:
@@ -107,6 +107,12 @@ class Pool:
                 if idle:
                     self._idle[origin] = idle
                 return connection
+        return None
+
+    async def acquire(self, origin: Origin) -> UpstreamConnection:
+        """A connection for one exchange; raises UpstreamFailed."""
+        if (connection := self.idle(origin)) is not None:
+            return connection
         if origin in self._warming:
             connection = await self._warming.pop(origin)[0]
             connection.used = True  # it may have waited so long that the other end has left
