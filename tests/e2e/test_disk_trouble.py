@@ -80,7 +80,11 @@ def test_disk_full_while_recording(lab: MakeLab) -> None:
         result = record(bench)
         everything_reached_the_agent(bench, result)
         assert "no space left" in result.talk.lower()
-        assert 0 < earlier_steps_are_whole(bench) < CALLS
+        whole = earlier_steps_are_whole(bench)
+        assert 0 < whole < CALLS
+        counted = int(result.talk.partition("  (")[2].partition(" LLM call")[0])
+        assert counted <= whole + 1, "what was written is counted; of the last one perhaps the request alone"
+        assert f"  {CALLS - whole} calls could not be written." in result.talk
 
 
 def test_a_file_that_may_not_grow(lab: MakeLab) -> None:
@@ -116,6 +120,9 @@ def test_sessions_that_vanish_while_recording(lab: MakeLab) -> None:
     script = f"rm -rf '{bench.home}/sessions'; exec {stubborn} {CALLS}"
     result = record(bench, ["sh", "-c", script])
     everything_reached_the_agent(bench, result)
+    assert "rewind: this run was not recorded: the folder of the session was removed while the agent ran" in result.talk
+    assert "rewind inspect" not in result.talk
+    assert "Session recorded" not in result.talk
 
 
 def test_a_store_folder_without_permission(lab: MakeLab) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import random
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import rewind
+from rewind.store.library import Library
 from support.script import routes
 from support.sdk_bench import MakeBench, SdkBench
 
@@ -130,6 +133,29 @@ def test_a_recording_that_cannot_begin_for_any_reason_leaves_the_program_alone(
     assert caplog.text.count("Not recording") == 1
     with pytest.raises(FileNotFoundError), one.session("before", mode="replay"):
         kind(1)
+
+
+@rewind.tool
+def bulky(number: int) -> str:
+    return random.Random(number).randbytes(4000).hex()
+
+
+def test_steps_that_could_not_be_written_are_no_steps_of_the_run(one: SdkBench) -> None:
+    """The disk is full after some steps: the program goes on, and the run counts what was kept."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with one.session() as run:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+        try:
+            assert [len(bulky(number)) for number in range(20)] == [8000] * 20
+            kept_so_far = run.steps
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert run.result is not None and run.result.broken is not None
+    library = Library(one.home)
+    with library.open(library.find(str(run.id))) as reader:
+        written = [step.index for step in reader.recording().steps if step.response is not None]
+    assert 0 < len(written) < 20
+    assert [step.index for step in run.steps] == [step.index for step in kept_so_far] == written
 
 
 def test_sessions_need_no_place_in_the_loops_executor(one: SdkBench) -> None:

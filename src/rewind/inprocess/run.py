@@ -151,7 +151,7 @@ class InProcessRun(Caller):
             writer_thread=None if recording is None else recording.writer_thread,
             answer_of=None if steps is None else steps.answer,
             recall=None if steps is None else steps.call,
-            watch=self._live_steps.append,
+            watch=self._take_step,
             live_hosts=self.rules.allowed,
             ignore=options.ignore,
             tally=self._tally,
@@ -225,6 +225,12 @@ class InProcessRun(Caller):
     def note(self, text: str, fields: Mapping[str, Any] | None = None, *, error: bool = False) -> None:
         """A step of kind ``note``, or ``error``. In a replay it need not be on tape."""
         self._begun.tool_calls.note(text, fields or {}, error=error)
+
+    def _take_step(self, step: Step) -> None:
+        """Called when the step is on disk; one that could not be written is no step of the session."""
+        recording = self._begun.recording
+        if recording is None or step.index not in recording.writer.lost:
+            self._live_steps.append(step)
 
     def steps_so_far(self) -> tuple[Step, ...]:
         """What was asked and answered so far: from the tape as recorded, live as it was kept."""

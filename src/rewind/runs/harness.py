@@ -161,8 +161,15 @@ class SessionRecording:
     @property
     def broken(self) -> str | None:
         """Why the session is not complete."""
+        if not self.is_there:
+            return f"the folder of the session was removed while the agent ran ({self.writer.folder})"
         failure = self.writer_thread.failure
         return self.writer.broken or (f"a bug in Rewind: {failure!r}" if failure is not None else None)
+
+    @property
+    def is_there(self) -> bool:
+        """False where somebody, perhaps the agent itself, has removed it."""
+        return (self.writer.folder / "journal.jsonl").exists()
 
 
 # ── an agent behind a gateway ────────────────────────────────────────────────────────────────────────────────

@@ -51,10 +51,13 @@ class RecordResult:
     """How a recording went."""
 
     session_id: str
-    """Empty when nothing could be recorded."""
+    """Empty when nothing could be recorded, or nothing of it is there any more."""
     exit_code: int
     llm_calls: int = 0
+    """That were written down, as all these counts."""
     other_calls: int = 0
+    lost_calls: int = 0
+    """That were seen, and could not be written."""
     tokens: int | None = None
     seconds: float = 0.0
     redactions: int = 0
@@ -108,12 +111,14 @@ def record(options: RecordOptions) -> RecordResult:
         else:
             code = run.child.wait()
         ended = recording.end(code, tally)
+    written, told = recording.writer.totals, (recording.writer.totals.tokens_in, recording.writer.totals.tokens_out)
     return RecordResult(
-        session_id=start.id,
+        session_id=start.id if recording.is_there else "",
         exit_code=code,
-        llm_calls=tally.llm_calls,
-        other_calls=tally.other_calls,
-        tokens=tally.tokens if tally.tokens_known else None,
+        llm_calls=written.llm_calls,
+        other_calls=written.steps - written.llm_calls,
+        lost_calls=len(recording.writer.lost),
+        tokens=None if told == (None, None) else sum(filter(None, told)),
         seconds=ended - start.started,
         redactions=redactor.count,
         remarks=tally.remarks,

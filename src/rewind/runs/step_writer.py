@@ -332,7 +332,7 @@ class StepWriter:
             self._told = request
             self.writer_thread.writer.asked(request)
 
-    def _acknowledge(self, response: StepResponse, body: bytes | None) -> Callable[[Reading], None]:
+    def _acknowledge(self, response: StepResponse, body: bytes | None) -> Callable[[Reading], object]:
         self._tell_request()
         return self.writer_thread.writer.answered(self.index, response, body)
 

@@ -92,6 +92,21 @@ def test_a_run_that_could_not_be_kept_at_all_names_no_session(quiet: bool):
     assert first == "rewind: this run was not recorded: The store is read-only."
 
 
+def test_the_last_line_names_only_what_is_there():
+    """A session without a single call has nothing to inspect; one in which none could be written is none."""
+    assert not any("rewind inspect" in line for line in recorded(llm_calls=0, tokens=None))
+    assert recorded(llm_calls=0, tokens=None, broken="No space left on device", lost_calls=3) == [
+        "rewind: the recording is not complete: No space left on device",
+        "  What came after that is not recorded. The agent itself was not disturbed.",
+        "  3 calls could not be written.",
+    ]
+    assert recorded(llm_calls=2, tokens=None, broken="No space left on device", lost_calls=1)[-3:] == [
+        "  1 call could not be written.",
+        "Session recorded: 7f3a2b9c  (2 LLM calls, 8.4 s)",
+        "→ rewind inspect 7f3a2b9c",
+    ]
+
+
 def test_a_replay_says_what_it_saved_where_that_is_known():
     assert replayed(saved=Spending(usd=0.0341)) == (
         ExitCode.OK,

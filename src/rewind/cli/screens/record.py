@@ -29,18 +29,21 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cos
     if result.broken is not None:
         terminal.line(Span("rewind: the recording is not complete: ", "bold red"), result.broken)
         terminal.line("  What came after that is not recorded. The agent itself was not disturbed.")
-    if not quiet:
+    if result.lost_calls > 0:
+        terminal.line(f"  {plural(result.lost_calls, 'call')} could not be written.")
+    holds_something = result.llm_calls + result.other_calls > 0
+    if not quiet and (holds_something or not result.lost_calls):
         terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result, cost)})")
         if result.redactions:
             terminal.line(f"  {plural(result.redactions, 'secret')} removed")
     for remark in result.remarks:
         terminal.line("  ", Span(remark, "yellow"))
-    if not result.llm_calls:
+    if not result.llm_calls and not result.lost_calls:
         terminal.line(Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:")
         failed = (_FAILED.format(code=result.exit_code),) if result.exit_code else ()
         for reason in () if quiet else (*failed, *NO_CALL[len(failed) :]):
             terminal.line(f"  · {reason}")
-    if not quiet:
+    if not quiet and holds_something:
         terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))
 
 

@@ -27,7 +27,7 @@ from rewind.store.files import GrowingFile, folder_name, make_private_folder, pr
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
 from rewind.store.journal.part import SHORT_LINES, PartFile, part_blocks, part_records
-from rewind.store.journal.totals import AnswerFacts, RequestFacts, TotalsCounter, totals_fields
+from rewind.store.journal.totals import AnswerFacts, RequestFacts, Totals, TotalsCounter, totals_fields
 from rewind.store.pack.bodies import BLOCK, PackWriter, blocks_of
 from rewind.store.pack.frames import FrameRole
 
@@ -52,6 +52,10 @@ class SessionWriter:
         self._clock = clock
         self._number = 0
         self._counter = TotalsCounter()
+        self.lost: set[int] = set()
+        """Steps whose answers could not be kept, once it is broken."""
+        self.totals = Totals()
+        """What was written, once it has ended."""
         self._parts: dict[int, PartFile] = {}
         self._outputs: dict[Stream, GrowingFile] = {}
         self._journal = lines
@@ -129,6 +133,11 @@ class SessionWriter:
     def response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None) -> None:
         """Keep a whole answer, given whole or in blocks. ``None`` takes the bytes, and if need be the chunks, from the
         part."""
+        if not self._keep_response(index, response, body):
+            self.lost.add(index)
+
+    def _keep_response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None) -> bool:
+        """False where it could not be written."""
         part = self._parts.pop(index, None)
         if part is not None:
             part.close()
@@ -142,6 +151,8 @@ class SessionWriter:
                 self._write_response(index, response, b"" if body is None else body)
                 if part is not None:
                     part.path.unlink(missing_ok=True)
+                return True
+        return False
 
     def _write_response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes]) -> None:
         self._response_line(index, *self._response_bytes(index, response, body))
@@ -164,18 +175,20 @@ class SessionWriter:
             if lines is not None and lines.size > _MOST_SHORT_LINES and not self._told_in_short:
                 lines.clear()
 
-    def answered(self, index: int, response: StepResponse, body: bytes | None) -> Callable[[Reading], None]:
+    def answered(self, index: int, response: StepResponse, body: bytes | None) -> Callable[[Reading], object]:
         """Keep a whole answer, and say so in short, before the agent sees its end; ``None``: its part has the bytes.
 
         What it gives back writes the line with its meaning, later.
         """
+        self.lost.add(index)
         if body is None or self.broken is not None:
             if self.broken is None:
                 part = self._parts.get(index)
                 told = replace(response, body_size=0 if part is None else part.size)
                 with self._writing(f"the response of step {index}"):
                     self._write_short(records.answered_fields(index, self._clock.now(), told, None, in_part=True))
-            return lambda reading: self.response(index, replace(response, reading=reading), body)
+                    self.lost.discard(index)
+            return lambda reading: self._keep_response(index, replace(response, reading=reading), body)
         kept: tuple[StepResponse, BlobId | None] = response, None
         part = self._parts.pop(index, None)
         with self._writing(f"the response of step {index}"):
@@ -183,6 +196,7 @@ class SessionWriter:
             self._write_short(records.answered_fields(index, self._clock.now(), *kept, in_part=False))
             if part is not None:
                 part.discard()
+            self.lost.discard(index)
         return lambda reading: self._answer_read(index, *kept, reading)
 
     def _answer_read(self, index: int, response: StepResponse, times: BlobId | None, reading: Reading) -> None:
@@ -224,7 +238,8 @@ class SessionWriter:
             broken=self.broken or broken,
         )
         with self._writing("the end of the session"):
-            self._write(records.end_fields(end, totals_fields(self._counter.totals()), self._pack.size))
+            self.totals = self._counter.totals()
+            self._write(records.end_fields(end, totals_fields(self.totals), self._pack.size))
             for stream in blobs:
                 (self.folder / f"{stream}.part").unlink(missing_ok=True)
             if self.broken is None:
