@@ -36,6 +36,7 @@ _NOT_A_VALUE = _words(
 )
 """As the last word: the variable says something about a credential, and holds none."""
 _WORKING_FOLDERS = frozenset({"pwd", "oldpwd"})
+_NAMES_OF_THIS_MACHINE = ("USER", "LOGNAME", "USERNAME", "HOSTNAME", "HOST", "NAME", "COMPUTERNAME")
 _DUMMY_WORDS = _words(
     """
     anthropic any anything api apikey auth bar basic bearer bogus change changeme default demo dev
@@ -67,8 +68,9 @@ def variable_kind(name: str) -> str | None:
 
 def names_this_machine(value: str, environ: Mapping[str, str]) -> bool:
     """True for what opens nothing and stands in many texts: the user, the host, existing files."""
-    known = {environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "HOSTNAME", "HOST", "NAME")}
-    if value in known or value == os.uname().nodename:
+    if value in {environ.get(name, "") for name in _NAMES_OF_THIS_MACHINE}:
+        return True
+    if hasattr(os, "uname") and value == os.uname().nodename:  # traces are written on Windows, too
         return True
     return _is_there(value) or any("/" in part and _is_there(part) for part in value.split(os.pathsep))
 

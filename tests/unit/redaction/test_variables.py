@@ -95,6 +95,15 @@ def test_what_names_this_machine_is_no_secret(tmp_path: Path, monkeypatch: pytes
         assert removed(known | {"DB_PASS": value, "APP_TOKEN": value}, f"<{value}>") == f"<{value}>"
 
 
+def test_a_system_that_does_not_tell_its_name_is_none_the_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "uname")
+    assert (
+        removed({"COMPUTERNAME": "build-host-12ab", "DB_PASS": "build-host-12ab"}, "build-host-12ab")
+        != "REDACTEDxxxxxxx"
+    )
+    assert OwnSecrets.of({"GH_PAT": RANDOM}).forms
+
+
 def test_a_short_value_is_never_a_secret() -> None:
     for value in ("a1", "hunt3r2", "1234567", "letmein"):
         assert removed({"DB_PASS": value, "URL": f"https://ada:{value}@host/"}, f"<{value}>") == f"<{value}>"
