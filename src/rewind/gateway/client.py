@@ -109,7 +109,8 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._buffer += data
             self._advance()
-        if self._transport is not None and (self._incoming is None or not self._incoming.complete or self._frames):
+        half_a_request = self._buffer if self._incoming is None else not self._incoming.complete
+        if self._transport is not None and (half_a_request or self._frames is not None):
             acknowledge(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -308,6 +308,7 @@ class StepWriter:
 
     def about_to_show(self, answer: AnswerRecorder, at: int) -> None:
         """The agent is about to see what came of the answer so far."""
+        self.writer_thread.busy()
         self._tell_request()
         answer.secure(self.writer_thread, self.index, at)
 

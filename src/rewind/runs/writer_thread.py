@@ -19,9 +19,9 @@ from rewind.store.journal.writer import SessionWriter
 OnResult = Callable[[Any], object]
 LOOK_EVERY = 1.0
 """Seconds between checks that the interpreter is not shutting down, while waiting for the end."""
-QUIET_SECONDS = 0.003
-"""So long after the gateway last kept something, it is taken to be quiet."""
-MOST_WAITING = 4 * 1024 * 1024
+QUIET_SECONDS = 0.03
+"""So long after the gateway last kept something, it is taken to be quiet: most models think longer."""
+MOST_WAITING = 24 * 1024 * 1024
 """Bytes of steps whose meaning may wait."""
 EACH = 4096
 """What a step weighs beside its bytes."""
@@ -69,6 +69,10 @@ class WriterThread:
         finally:
             self.writer.storing.release()
         return True
+
+    def busy(self) -> None:
+        """The gateway has just kept something."""
+        self._busy_at = monotonic()
 
     def when_quiet(self, work: Callable[[], Any], weight: int = 0) -> None:
         """Have this written when there is time: in this order, and before the end."""

@@ -28,6 +28,8 @@ from rewind.wire.chunks import LARGEST, BodyCutter, CutBody, common_run
 BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""
 _LEVEL = 3
+_QUICK_LEVEL = 1
+_MUCH = 128 * 1024
 _GLANCE = 4096
 _WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024
@@ -46,7 +48,12 @@ class _Packer(threading.local):
     """A compressor is one thread's at a time, and costs too much to be made for each frame."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        self.usual = zstandard.ZstdCompressor(level=_LEVEL)
+        self.quick = zstandard.ZstdCompressor(level=_QUICK_LEVEL)
+
+    def for_chunks(self, chunks: dict[bytes, bytes]) -> zstandard.ZstdCompressor:
+        """Much at once is packed in half the time; it takes a tenth more room."""
+        return self.quick if sum(map(len, chunks.values())) > _MUCH else self.usual
 
 
 class PackWriter:
@@ -133,7 +140,7 @@ class PackWriter:
         return name_of(whole.digest()), size
 
     def _append(self, role: FrameRole, step: int, chunks: dict[bytes, bytes], recipe: Recipe | None) -> int:
-        frame = frames.encode_frame(role, step, chunks, recipe, self._packer.compressor)
+        frame = frames.encode_frame(role, step, chunks, recipe, self._packer.for_chunks(chunks))
         with self._appending:
             offset = self._file.size
             self._file.append(frame)
