@@ -179,7 +179,13 @@ class Trial:
             "export {0} --markdown -o -",
         )
         asked = [lambda known, words=words: self.ask(*words.format(known.id, calm).split()) for words in plain]
-        return [*asked, self.others, self.search, self.archive, self.cassette, self.replay, self.replay]
+        return [*asked, self.requests, self.others, self.search, self.archive, self.cassette, self.replay, self.replay]
+
+    def requests(self, known: Known) -> None:
+        """Each request is given as it was, or not at all."""
+        for index, request in known.requests.items():
+            done = self.ask("inspect", f"{known.id}:{index}", "--raw", "--request")
+            assert done.stdout == (request if done.code == 0 else b""), f"{self.name}: step {index} asked other bytes"
 
     def others(self, known: Known) -> None:
         """Of all other sessions the same is said as before."""

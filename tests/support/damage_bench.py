@@ -61,6 +61,7 @@ class Known:
 
     id: str
     folder: str
+    requests: Mapping[int, bytes]
     answers: Mapping[int, bytes]
     overview: Any
     printed: str = ""
@@ -190,11 +191,14 @@ def _remember(bench: DamageBench, printed: dict[str, str]) -> None:
     for row in rows:
         name = row["name"] if row["forked_from"] is None else "fork"
         overview = json.loads(bench.rewind("inspect", row["id"], "--json").stdout)
-        answers = {
-            step["index"]: bench.rewind("inspect", f"{row['id']}:{step['index']}", "--raw").stdout
-            for step in overview["steps"]
-        }
+        requests, answers = (
+            {
+                step["index"]: bench.rewind("inspect", f"{row['id']}:{step['index']}", "--raw", *half).stdout
+                for step in overview["steps"]
+            }
+            for half in (["--request"], [])
+        )
         (folder,) = (path.name for path in bench.home.glob(f"sessions/*-{row['id']}"))
-        bench.sessions[name] = Known(row["id"], folder, answers, overview, printed.get(name, ""))
+        bench.sessions[name] = Known(row["id"], folder, requests, answers, overview, printed.get(name, ""))
     shutil.rmtree(bench.home / "run", ignore_errors=True)  # what the killed recorder left there
     bench.files = {path: path.read_bytes() for path in bench.folder.rglob("*") if path.is_file()}
