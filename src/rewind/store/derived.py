@@ -147,6 +147,8 @@ class DerivedDatabase(DerivedFile):
 
         with self._lock():
             self._sweep()
+            if self._path.is_symlink() or (self._path.exists() and not self._path.is_file()):
+                self._path.unlink()  # DuckDB would wait for a pipe to be written, and read a device for ever
             for afresh in (False, True):
                 try:
                     with closing(duckdb.connect(str(self._path), config={**_SHUT})) as db:

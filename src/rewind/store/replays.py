@@ -31,7 +31,7 @@ def note_replay(home: Path, *, ts: float, session: str, steps: Iterable[int]) ->
         return
     line = seal({"kind": "replay", "ts": ts, "run": session, "steps": spans})
     with suppress(OSError):
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         fd = os.open(home / _NAME, flags, 0o600)
         try:
             os.write(fd, line)

@@ -1,5 +1,6 @@
 """Bit rot: always noticed, always named, never handed out as if it were what was recorded."""
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewind.errors import DamagedStore
+from rewind.errors import DamagedStore, EnvironmentProblem
 from rewind.model.http import Chunk
 from rewind.model.ids import BlobId, MatchKey, SessionId
 from rewind.model.session import Session, Status
@@ -21,6 +22,7 @@ from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.pack.bodies import PackReader
 from rewind.store.pack.frames import HEADER_SIZE, FrameRole
+from rewind.store.replays import note_replay
 from rewind.views import session as views
 from unit.store.making import ANSWER_HEAD, GrowingAgent, record, request, response, start
 
@@ -304,3 +306,21 @@ def test_a_pack_can_be_read_without_its_journal(recorded: Recorded) -> None:
     found = {(frame.header.role, frame.header.step) for frame in pack.index().frames.values()}
     pack.close()
     assert found == {(role, step) for role in (FrameRole.REQUEST, FrameRole.RESPONSE) for step in range(1, STEPS + 1)}
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_what_is_no_file_in_the_place_of_a_derived_one_holds_nobody_up(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    streamed(tmp_path)
+    for name in ("catalog.duckdb", "search.duckdb", "replays.jsonl"):
+        (tmp_path / name).unlink(missing_ok=True)
+        put(tmp_path / name)
+    note_replay(tmp_path, ts=1.0, session="7f3a2b9c", steps=[1])
+    if put is Path.mkdir:
+        with pytest.raises(EnvironmentProblem, match=r"search\.duckdb"):
+            search(tmp_path, ["question"])
+        assert verify(tmp_path).catalog_problem
+    else:
+        assert search(tmp_path, ["question"]).index.sessions == 1
+        assert verify(tmp_path).all_is_well
