@@ -194,3 +194,14 @@ def test_what_waits_to_be_understood_does_not_grow_without_end(
     recorder.end()
     assert most < 1_000_000
     assert len(read(tmp_path)[0].steps) == 79
+
+
+@pytest.mark.usefixtures("never_quiet")
+def test_a_running_session_that_is_read_while_a_part_is_packed_is_not_called_damaged(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    asyncio.run(recorder.ask(1, streamed=True))
+    (part,) = tmp_path.glob("sessions/*/part.1")
+    part.unlink()  # as the writer does once the step is in the journal
+    found, _ = read(tmp_path)
+    assert found.damage == () and [step.response for step in found.steps] == [None]
+    recorder.writer_thread.close()

@@ -232,7 +232,7 @@ class FolderReader(SessionReader):
             elif answer is None and session.status is Status.RUNNING:
                 response = None  # still coming
             else:
-                response = self._from_part(index, answer, damage)
+                response = self._from_part(index, answer, damage, running=session.status is Status.RUNNING)
             steps.append(Step(request=request, response=response))
         if journal.unread:
             steps = self._understood(steps, journal.unread, session.start.ignore, damage)
@@ -274,10 +274,12 @@ class FolderReader(SessionReader):
             found[made.index] = replace(made, request=replace(made.request, thread=thread))
         return [found.get(step.index, step) for step in steps]
 
-    def _from_part(self, index: int, answer: AnswerLine | None, damage: list[str]) -> StepResponse | None:
+    def _from_part(
+        self, index: int, answer: AnswerLine | None, damage: list[str], *, running: bool
+    ) -> StepResponse | None:
         """What had come of an answer when its recorder died; all of it where a line says that it was complete."""
         found = self._interrupted(index, damage)
-        if answer is None:
+        if answer is None or (running and found is None):  # it has just been written, and is there at the next look
             return found
         told = answer.response
         if found is None or found.body_size != told.body_size:
