@@ -374,7 +374,7 @@ TIDIES = (
     "    os._exit(7)\n"
     "signal.signal(signal.SIGHUP, told)\n"
     "print('ready', flush=True)\n"
-    "while True: signal.pause()"
+    "while True: time.sleep(0.05)"
 )
 DIES = "import signal; print('ready', flush=True); signal.pause()"
 TALKS_ON = "import time\nprint('ready', flush=True)\nwhile True: print('y' * 500, flush=True); time.sleep(0.001)"

@@ -117,12 +117,16 @@ class Child:
         self._terminal: RawTerminal | None = None
         self._code: int | None = None
         self._handlers: dict[int, Any] = {}
+        self._early: list[int] = []
+        """Signals that came before it could be told of them."""
         self._catch_signals()
         try:
             self._process = self._spawn(list(agent.command), dict(variables or agent.environ))
         except BaseException:
             self.release()
             raise
+        for number in self._early:
+            self._forward(number, None)
 
     @property
     def pid(self) -> int:
@@ -305,6 +309,7 @@ class Child:
         if number in (signal.SIGINT, signal.SIGQUIT) and not alone and in_foreground():
             return  # Ctrl-C, Ctrl-\: the terminal has told the child as well, and we wait for what it does
         if getattr(self, "_process", None) is None:
+            self._early.append(number)
             return
         if self._own_group:
             self._signal(number)
