@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
@@ -12,6 +12,7 @@ from rewind.model.message import (
     Answered,
     Asked,
     Media,
+    Message,
     Other,
     Part,
     Refusal,
@@ -129,8 +130,10 @@ class Passage(NamedTuple):
     text: str
 
 
-def asked_texts(provider: Api, request: HttpRequest) -> Iterator[Passage]:
-    """All that was asked, in order. Never raises."""
+def asked_texts(
+    provider: Api, request: HttpRequest, known: Callable[[tuple[Message, ...]], int] = lambda _messages: 0
+) -> Iterator[Passage]:
+    """All that was asked, in order, less the first messages as far as they are ``known``. Never raises."""
     if provider is HTTP:
         return _passages(
             (TextKind.HTTP, _named(request.head)), (TextKind.HTTP, _body(request.body, request.head.headers))
@@ -139,7 +142,11 @@ def asked_texts(provider: Api, request: HttpRequest) -> Iterator[Passage]:
     found = [
         *_of_parts(TextKind.SYSTEM, asked.system),
         *((TextKind.TOOL_DEFINITION, _definition(tool)) for tool in asked.tools),
-        *(said for message in asked.messages for said in _of_parts(_SPEAKERS[message.role], message.parts)),
+        *(
+            said
+            for message in asked.messages[known(asked.messages) :]
+            for said in _of_parts(_SPEAKERS[message.role], message.parts)
+        ),
     ]
     if asked.note and not found:
         found = [(TextKind.HTTP, _body(request.body, request.head.headers))]

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TextIO
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import BlobId
+from rewind.model.message import Message
 from rewind.model.session import Status
 from rewind.model.step import Step
 from rewind.providers.catalogue import identify
@@ -27,6 +28,7 @@ from rewind.store.derived import as_sql_text, columns, json_rows
 from rewind.store.files import Progress, journal_size, open_private, session_folders
 from rewind.store.journal.lines import Fields
 from rewind.store.journal.reader import FolderReader, peek
+from rewind.wire.chunks import common_run
 
 LONGEST = 256 * 1024
 """Characters of a text that are searched; the rest of it is there in the recording."""
@@ -41,6 +43,8 @@ TABLES = {
     # Chosen by hand: left to itself DuckDB keeps long strings as they are, in four times the space.
     "texts": {**TEXT, "text": "VARCHAR USING COMPRESSION zstd"},
 }
+_CONVERSATIONS = 16
+"""Conversations side by side whose last call is remembered."""
 _BATCH = 8 * 1024 * 1024
 """Characters that are brought in at once, or one session where that is longer."""
 
@@ -54,6 +58,7 @@ class SessionTexts:
         self._done_to = done_to
         self._unreadable = unreadable
         self._seen: set[bytes] = set()
+        self._lately: deque[tuple[Message, ...]] = deque(maxlen=_CONVERSATIONS)
         self._texts = 0
         self._problems = 0
 
@@ -97,13 +102,25 @@ class SessionTexts:
         asked = self._bytes(reader, step.request.body)
         request = HttpRequest(head=step.request.head, body=asked or b"")
         provider = identify(request.head)
-        yield from asked_texts(provider, request)
+        yield from asked_texts(provider, request, self._known)
         if (response := step.response) is None:
             return
         if response.head is not None and (answered := self._answer(reader, step)) is not None:
             yield from answered_texts(provider, request, HttpResponse(head=response.head, body=answered, chunks=()))
         if response.reason:
             yield Passage(TextKind.ERROR, response.reason)
+
+    def _known(self, messages: tuple[Message, ...]) -> int:
+        """How many of the first messages were looked through at an earlier step, which this one repeats."""
+        shared = 0
+        for at, earlier in enumerate(self._lately):
+            run = common_run(messages, 0, earlier, 0)
+            shared = max(shared, run)
+            if run and run == len(earlier):
+                del self._lately[at]  # it goes on from this one
+                break
+        self._lately.appendleft(messages)
+        return shared
 
     def _bytes(self, reader: FolderReader, name: BlobId) -> bytes | None:
         try:
