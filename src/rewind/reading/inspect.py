@@ -16,6 +16,7 @@ from rewind.pricing.prices import Prices
 from rewind.pricing.spending import Spending, cost_of, spending
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.session import answer_to_look_at, open_session, read_body_of, read_outline
+from rewind.reading.thread_outline import outline_around
 from rewind.store.journal.reader import LONG_ANSWER
 
 
@@ -101,7 +102,7 @@ def inspect_step(
     """``request`` and ``response``: which bodies are read. Raises DamagedStore if none of them can be."""
     with open_session(home, ref) as reader:
         recording = _upto(reader.recording(upto=index), index)
-        entry = _understood(recording, read_outline(reader, recording, on_progress), index)
+        entry = _understood(recording, outline_around(reader, recording, index, on_progress=on_progress), index)
         step = entry.step
         asked, problem = read_body_of(reader.blob, step, "request") if request else (None, None)
         answered, another = answer_to_look_at(reader, step) if response else (None, None)
@@ -147,7 +148,7 @@ def inspect_context(
         whole = reader.recording(upto=max(index, since or 0))
         recording = _upto(whole, index, since or 0)
         reader.blob(step_in(recording, index).request.body)  # a damaged one is named, not shown as empty
-        outline = read_outline(reader, recording, on_progress)
+        outline = outline_around(reader, recording, index, since, on_progress=on_progress)
     entry = _understood(recording, outline, index)
     if entry.kind is not StepKind.LLM_CALL:
         raise UsageError(f"Step {index} is not a call to a model, so no model read anything.")

@@ -15,6 +15,7 @@ from rewind.model.step import Step
 from rewind.providers.catalogue import FALLBACK, SHAPES, identify
 from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.session import open_session, read_outline
+from rewind.reading.thread_outline import last_call
 from rewind.settings import read_settings
 from rewind.store.journal.reader import SessionReader
 
@@ -87,15 +88,20 @@ def conversation(
         raise UsageError(f"Messages cannot be written for {api!r}.", hint=f"one of: {', '.join(APIS)}")
     with open_session(home, ref) as reader:
         recording = _upto(reader.recording(), upto)
-        outline = read_outline(reader, recording, on_progress)
-        last = _last(recording, outline, thread)
-        assert last.place is not None, "only conversations have threads"
-        exchanges = [_exchange(reader, entry.step) for entry in _history(outline, last)]
+        if (told := last_call(reader, recording, thread)) is not None:
+            last, place, threads = told
+            exchanges = [_exchange(reader, last.step)]
+        else:
+            outline = read_outline(reader, recording, on_progress)
+            last = _last(recording, outline, thread)
+            assert last.place is not None, "only conversations have threads"
+            place, threads = last.place, outline.threads
+            exchanges = [_exchange(reader, entry.step) for entry in _history(outline, last)]
         return Conversation(
             session=recording.session.id,
             step=last.step.index,
-            thread=last.place.thread,
-            threads=outline.threads,
+            thread=place.thread,
+            threads=threads,
             transcript=transcript_of(exchanges, api),
         )
 
