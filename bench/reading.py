@@ -68,8 +68,12 @@ COMMANDS = (
 
 def main() -> int:
     options = parse()
+    if options.make:
+        home, steps, each = options.make
+        for kind in KINDS:
+            make(Path(home), int(steps), int(each) or sys.maxsize, kind)
+        return 0
     print(f"{machine.description()}; load {machine.load():.1f} before", flush=True)
-    turns = options.turns or sys.maxsize
     told = f"{options.turns} turns a conversation" if options.turns else "one conversation"
     print(f"\n{told}, {ASKED} + {SAID} characters a turn; s / MB\n")
     print(f"| command | {' | '.join(f'{n:,}' for n in options.steps)} | exponent |")
@@ -77,8 +81,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rewind-bench-") as folder:
         homes = {n: (options.stores or Path(folder)) / f"{options.turns}x{n}" for n in (START_UP, *options.steps)}
         for n, home in homes.items():
-            for kind in () if home.exists() else KINDS:
-                make(home, n, turns, kind)
+            if not home.exists():
+                # Elsewhere: a child that is started is charged for what its parent holds in memory at that moment.
+                arguments = (str(home), str(n), str(options.turns))
+                subprocess.run([sys.executable, "-m", "bench.reading", "--make", *arguments], check=True)
         for command in COMMANDS:
             if options.only and not any(word in command.title for word in options.only):
                 continue
@@ -190,6 +196,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=0, metavar="N", help="of a conversation (0: one to the end)")
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="how often each is measured (1)")
     parser.add_argument("--stores", type=Path, metavar="DIR", help="keep the sessions there for the next time")
+    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="only commands whose title has one")
     return parser.parse_args()
 
