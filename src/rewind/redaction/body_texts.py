@@ -5,7 +5,6 @@ in consecutive ones (see ``json_strings``) are one text, as a model says a key i
 The body must be plain: its content encoding taken off.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from rewind.redaction.json_strings import (
     is_lines,
     resolved,
 )
+from rewind.wire.growing_json import loads
 
 Bytes = tuple[int, int]
 """Where some bytes of a body begin and end."""
@@ -86,15 +86,18 @@ class TextInBody:
         return spans
 
 
-def texts_of(plain: bytes, media: str) -> Iterator[TextInBody]:
-    """Every text of a plain body of that content type; never raises."""
+def texts_of(plain: bytes, media: str, *, shortest: int = 0) -> Iterator[TextInBody]:
+    """Every text of a plain body of that content type; never raises.
+
+    Of one JSON document, numbers and texts of less than ``shortest`` bytes may be left out, which saves most of them.
+    """
     first = plain.lstrip()[:6]
     if is_event_stream(media, first):
         yield from _events(plain)
     elif is_lines(media):
         yield from _lines(plain)
     elif first[:1] in (b"{", b"[", b'"') and _is_json(plain):
-        yield from _document(plain, 0, len(plain))
+        yield from _document(plain, 0, len(plain), shortest)
     elif first[:1] == b"{" and b"\n" in plain.strip():
         # Lines of documents that nobody declared: a WebSocket's frames, and some servers' streams.
         yield from _lines(plain)
@@ -154,21 +157,26 @@ def _shown(path: list[str | int]) -> str:
 
 def _is_json(plain: bytes) -> bool:
     try:
-        json.loads(plain)
+        loads(plain)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _document(plain: bytes, begin: int, end: int) -> Iterator[TextInBody]:
-    """The strings, names and numbers of one document."""
+def _document(plain: bytes, begin: int, end: int, shortest: int = 0) -> Iterator[TextInBody]:
+    """The strings, names and numbers of one document; no text is longer than it is written."""
     for token in _TOKEN.finditer(plain, begin, end):
         if token[2] is not None:
-            yield _single(token.start(1), token[1])
-            yield _single(token.start(2), token[2], _resolved(token[1]))
+            if len(token[1]) >= shortest:
+                yield _single(token.start(1), token[1])
+            if len(token[2]) >= shortest:
+                yield _single(token.start(2), token[2], _resolved(token[1]))
         elif token[1] is not None:
-            yield _single(token.start(1), token[1])
+            if len(token[1]) >= shortest:
+                yield _single(token.start(1), token[1])
         elif token[3] is not None:
+            if shortest:
+                continue
             number = token[3].decode("ascii")
             yield TextInBody(number, (TextPiece(token.start(3), token[3], number),), number=True)
         else:  # a string that never ends: what came of it before the document was cut

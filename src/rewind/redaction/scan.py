@@ -300,7 +300,7 @@ class Scan:
         if begins_with_a_frame(plain):
             plain, media = lines_read(plain), "application/x-ndjson"
         found: list[tuple[TextInBody, SecretMatch]] = []
-        for text in texts_of(plain, media):
+        for text in texts_of(plain, media, shortest=SHORTEST_TEXT):
             if len(text.text) >= SHORTEST_TEXT and not text.number:
                 found += [(text, match) for match in self._matches(text.text, text.name)]
         new = [text for text, match in found if text.text[match.start : match.end] not in self._found]
