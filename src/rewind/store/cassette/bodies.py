@@ -28,13 +28,13 @@ Form = Literal["json", "events", "lines", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
 BY_TYPE = "{type}"
 """Events are named by the ``type`` in their data."""
-_UNMEASURED = 1024 * 1024
 _MOST_PADDING = 10_000
 MOST_OF_A_BODY = 64 * 1024 * 1024
 MOST_OF_BODIES = 4 * 1024 * 1024 * 1024
 _BASE64_LINE = 76
 _SPARE = 1024 * 1024
 """By how much bodies may be larger than their small print says: somebody edited them."""
+_UNMEASURED = 1024 * 1024 + _SPARE
 _KEPT = 32 * 1024 * 1024
 """Bodies beyond this are not held as bytes, and made anew when they are asked for."""
 
