@@ -236,7 +236,14 @@ class ChildVariables:
 
     def _prepared(self, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
         rules, gateway = self._itinerary, self._gateway
-        prepared = prepare(folder, environ, port=gateway.port, authority_pem=gateway.certificate_pem, rules=rules.hosts)
+        prepared = prepare(
+            folder,
+            environ,
+            port=gateway.port,
+            authority_pem=gateway.certificate_pem,
+            rules=rules.hosts,
+            offline=rules.offline and not rules.allowed.patterns,
+        )
         endpoints = sorted(f"{host}:{port}" for host, port in rules.endpoints)
         plain = [*endpoints, *prepared.variables["REWIND_GATEWAY_PLAIN"].split(",")]
         return {
