@@ -80,8 +80,12 @@ def known_inodes() -> frozenset[str]:
 
 def find_open_connections() -> None:
     """Look through the whole process, once: for what was connected before anybody told us."""
+    others: set[int] = set()
+    """Kinds of objects that are no connections, by their ids: not every class can be put into a set."""
     for candidate in gc.get_objects():
         kind = type(candidate)
+        if id(kind) in others:
+            continue  # as nearly all of hundreds of thousands
         if issubclass(kind, (ssl.SSLSocket, ssl.SSLObject)):
             if candidate.server_hostname and not candidate.server_side:
                 _tls.add(candidate)
@@ -89,6 +93,8 @@ def find_open_connections() -> None:
             connected(candidate)
         elif kind.__name__ == "TCPTransport" and kind.__module__ == "uvloop.loop":
             _uvloops.add(candidate)
+        else:
+            others.add(id(kind))
 
 
 def close_idle_connections(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
