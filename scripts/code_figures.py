@@ -17,7 +17,7 @@ from pathlib import Path
 
 GOALS = {
     "modules": 385,
-    "lines of code": 44_000,
+    "lines of code": 44_500,
     "longest file": 450,
     "modules with one importer": 60,
     "class names with several owners": 10,

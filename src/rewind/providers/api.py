@@ -260,6 +260,7 @@ class Lazy(Generic[T]):
 
 _PLAIN_PATCHER: Lazy[Callable[[str, RequestHead], Patcher]] = Lazy("rewind.providers.shared.patch:plain_patcher")
 _PLAIN_SPEAKER: Lazy[SpeakerFor] = Lazy("rewind.providers.shared.speak:plain_speaker")
+_UNWRITTEN_SPEAKER: Lazy[SpeakerFor] = Lazy("rewind.providers.shared.speak:unwritten_speaker")
 _NUMBER_SPEAKER: Lazy[SpeakerFor] = Lazy("rewind.providers.shared.speak:vector_speaker")
 
 
@@ -306,5 +307,6 @@ class Api:
     def speaker_for(self, request: HttpRequest) -> Speaker:
         """What answers that request, in the form that was asked for."""
         asked = self.reader.asked(request)
-        part = _NUMBER_SPEAKER if asked.embeds else self.speaker or _PLAIN_SPEAKER
+        unwritten = _UNWRITTEN_SPEAKER if self.kind is StepKind.LLM_CALL else _PLAIN_SPEAKER
+        part = _NUMBER_SPEAKER if asked.embeds else self.speaker or unwritten
         return part.load()(request, asked)

@@ -111,13 +111,15 @@ def record(options: RecordOptions) -> RecordResult:
         else:
             code = run.child.wait()
         ended = recording.end(code, tally)
+    lost = len(recording.writer.lost)
     written, told = recording.writer.totals, (recording.writer.totals.tokens_in, recording.writer.totals.tokens_out)
     return RecordResult(
         session_id=start.id if recording.is_there else "",
         exit_code=code,
-        llm_calls=written.llm_calls,
+        # Where the disk was full, the last calls stand in short lines alone, which the totals do not count.
+        llm_calls=max(written.llm_calls, tally.llm_calls - lost),
         other_calls=written.steps - written.llm_calls,
-        lost_calls=len(recording.writer.lost),
+        lost_calls=lost,
         tokens=None if told == (None, None) else sum(filter(None, told)),
         seconds=ended - start.started,
         redactions=redactor.count,

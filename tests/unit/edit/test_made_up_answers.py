@@ -40,7 +40,9 @@ def _asked() -> Iterator[tuple[str, HttpRequest, str]]:
             )
 
 
-ASKED = list(_asked())
+ALL_ASKED = list(_asked())
+ASKED = [(name, request, how) for name, request, how in ALL_ASKED if identify(request.head).speaker is not None]
+READ_ONLY = [request for _, request, _ in ALL_ASKED if identify(request.head).speaker is None]
 every_form = pytest.mark.parametrize(("request_", "how"), [pytest.param(r, h, id=n) for n, r, h in ASKED])
 with_tools = pytest.mark.parametrize(
     ("request_", "how"), [pytest.param(r, h, id=n) for n, r, h in ASKED if not any(word in n for word in NO_TOOLS)]
@@ -84,6 +86,16 @@ def test_a_text_is_answered_in_the_form_that_was_asked_for(request_: HttpRequest
     assert expected[how] in media
     framing = {name for name, _ in response.head.headers} & {"content-length", "transfer-encoding"}
     assert framing == ({"transfer-encoding"} if is_streamed(how) else {"content-length"})
+
+
+@pytest.mark.parametrize("request_", READ_ONLY)
+@pytest.mark.parametrize("value", [TEXT, ONE_TOOL])
+def test_no_text_stands_for_an_answer_that_the_client_could_not_read(
+    request_: HttpRequest, value: str | dict[str, Any]
+) -> None:
+    with pytest.raises(CannotEdit, match="an API that Rewind reads and does not write"):
+        made(request_, value)
+    assert json.loads(made(request_, {"completion": "whole"}).body) == {"completion": "whole"}
 
 
 @every_form

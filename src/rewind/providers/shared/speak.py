@@ -101,15 +101,19 @@ def plain_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
 
 
 def vector_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return _number_speaker("vectors")
+    return _document_speaker("vectors")
 
 
 def token_count_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
-    return _number_speaker("a count of tokens")
+    return _document_speaker("a count of tokens")
 
 
-def _number_speaker(what: str) -> Speaker:
-    """Nobody can make these up from words."""
+def unwritten_speaker(_request: HttpRequest, _asked: Asked) -> Speaker:
+    return _document_speaker("an answer of an API that Rewind reads and does not write", is_model=True)
+
+
+def _document_speaker(what: str, *, is_model: bool = False) -> Speaker:
+    """Nobody can make these up from words; the whole document is taken."""
 
     def document(_content: AnswerContent) -> Document:
         raise CannotEdit(
@@ -117,4 +121,4 @@ def _number_speaker(what: str) -> Speaker:
             hint='give the answer whole: response={"…": …}',
         )
 
-    return Speaker(form=what, is_model=False, document=document, response=whole)
+    return Speaker(form=what, is_model=is_model, document=document, response=whole)
