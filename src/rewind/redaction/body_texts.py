@@ -21,7 +21,7 @@ from rewind.redaction.json_strings import (
     is_lines,
     resolved,
 )
-from rewind.wire.growing_json import loads
+from rewind.wire.growing_json import REQUESTS
 
 Bytes = tuple[int, int]
 """Where some bytes of a body begin and end."""
@@ -96,13 +96,23 @@ def texts_of(plain: bytes, media: str, *, shortest: int = 0) -> Iterator[TextInB
         yield from _events(plain)
     elif is_lines(media):
         yield from _lines(plain)
-    elif first[:1] in (b"{", b"[", b'"') and _is_json(plain):
-        yield from _document(plain, 0, len(plain), shortest)
+    elif _is_document(plain, first):
+        yield from document_texts(plain, 0, len(plain), shortest)
     elif first[:1] == b"{" and b"\n" in plain.strip():
         # Lines of documents that nobody declared: a WebSocket's frames, and some servers' streams.
         yield from _lines(plain)
     elif plain:
         yield TextInBody(_text(plain), (TextPiece(0, plain, _text(plain), escaped=False),))
+
+
+def is_one_document(plain: bytes, media: str) -> bool:
+    """Whether a plain body of that content type is a JSON document, and no stream of them."""
+    first = plain.lstrip()[:6]
+    return not is_event_stream(media, first) and not is_lines(media) and _is_document(plain, first)
+
+
+def _is_document(plain: bytes, first: bytes) -> bool:
+    return first[:1] in (b"{", b"[", b'"') and _is_json(plain)
 
 
 def paths_of(plain: bytes, texts: Sequence[TextInBody]) -> dict[int, str]:
@@ -157,13 +167,13 @@ def _shown(path: list[str | int]) -> str:
 
 def _is_json(plain: bytes) -> bool:
     try:
-        loads(plain)
+        REQUESTS.loads(plain)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _document(plain: bytes, begin: int, end: int, shortest: int = 0) -> Iterator[TextInBody]:
+def document_texts(plain: bytes, begin: int, end: int, shortest: int = 0) -> Iterator[TextInBody]:
     """The strings, names and numbers of one document; no text is longer than it is written."""
     for token in _TOKEN.finditer(plain, begin, end):
         if token[2] is not None:
@@ -217,7 +227,7 @@ def _joined(plain: bytes, documents: list[tuple[int, bytes]]) -> Iterator[TextIn
             places = [alternatives[0] for alternatives in found]
             pieces = [TextPiece(offset + start(number), raw, _resolved(raw)) for number, raw in enumerate(strings, 1)]
             values = {piece.offset for piece in pieces}
-            for written in _document(plain, offset, offset + len(document)):
+            for written in document_texts(plain, offset, offset + len(document)):
                 if written.number or written.offset not in values:
                     yield written
         for place, piece in zip(places, pieces, strict=True):

@@ -11,7 +11,7 @@ part of it, or the repeat is bounded, and where a repeat may run on, its match c
 
 import math
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
@@ -21,10 +21,11 @@ from rewind.credentials import is_dummy
 from rewind.dataclass import dataclass
 from rewind.model.http import Headers, header
 from rewind.redaction.aws_frames import lines_read
-from rewind.redaction.body_texts import TextInBody, paths_of, texts_of
+from rewind.redaction.body_texts import TextInBody, document_texts, is_one_document, paths_of, texts_of
 from rewind.redaction.names import option_kind
 from rewind.redaction.recording_texts import TextPlace
 from rewind.redaction.values import PLACEHOLDER, is_location, looks_random
+from rewind.wire.chunks import common_run
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import begins_with_a_frame
 
@@ -244,6 +245,26 @@ def _is_stand_in(value: str) -> bool:
 
 SHORTEST_TEXT = 8
 _MOST_KNOWN = 1_000_000
+_LONG_BODY = 2048
+"""Bytes of a document that is remembered, since a later one may begin like it."""
+_BETWEEN_MARKS = 512
+_KEPT = 8
+_KEPT_BYTES = 8 * 1024 * 1024
+"""Documents that are remembered; the last one always is."""
+
+_Found = list[tuple[TextInBody, SecretMatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """A document, and what was found in it."""
+
+    plain: bytes
+    found: _Found
+    ends: list[int]
+    """Places just behind the string of a member: whatever follows, what stands before is read in the same way."""
+    counts: list[int]
+    """How much was found before each of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +294,7 @@ class Scan:
     """By the secret; it stays in here."""
     _places: Counter[str] = field(default_factory=Counter)
     _known: dict[int, list[SecretMatch]] = field(default_factory=dict)
+    _scanned: list[_Scanned] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<Scan: {len(self._found)} findings>"
@@ -299,15 +321,52 @@ class Scan:
         media = (header(headers, "content-type") or "").lower()
         if begins_with_a_frame(plain):
             plain, media = lines_read(plain), "application/x-ndjson"
-        found: list[tuple[TextInBody, SecretMatch]] = []
-        for text in texts_of(plain, media, shortest=SHORTEST_TEXT):
-            if len(text.text) >= SHORTEST_TEXT and not text.number:
-                found += [(text, match) for match in self._matches(text.text, text.name)]
+        if len(plain) >= _LONG_BODY and is_one_document(plain, media):
+            found = self._in_document(plain)
+        else:
+            found = []
+            for text in texts_of(plain, media, shortest=SHORTEST_TEXT):
+                found += self._in_text(text)
         new = [text for text, match in found if text.text[match.start : match.end] not in self._found]
         paths = paths_of(plain, new)
         for text, match in found:
             secret = text.text[match.start : match.end]
             self._add(secret, match, step, where, paths.get(text.offset, ""))
+
+    def _in_document(self, plain: bytes) -> _Found:
+        """What is in a JSON document; not looked for again in the beginning that it shares with an earlier one."""
+        known, shared = None, 0
+        for one in self._scanned:
+            if (same := common_run(one.plain, 0, plain, 0)) > shared:
+                known, shared = one, same
+        found: _Found = []
+        ends, counts = [0], [0]
+        if known is not None:
+            marks = bisect_right(known.ends, shared)
+            ends, counts = known.ends[:marks], known.counts[:marks]
+            found = known.found[: counts[-1]]
+        for text in document_texts(plain, ends[-1], len(plain), SHORTEST_TEXT):
+            found += self._in_text(text)
+            # Only a string with a name ends what is matched at once: behind another, a colon may follow.
+            if text.name and (end := text.offset + len(text.pieces[0].raw) + 1) >= ends[-1] + _BETWEEN_MARKS:
+                ends.append(end)
+                counts.append(len(found))
+        self._remember(_Scanned(plain, found, ends, counts), known if shared > len(plain) // 2 else None)
+        return found
+
+    def _remember(self, scanned: _Scanned, gone_on_from: _Scanned | None) -> None:
+        kept, size = [scanned], len(scanned.plain)
+        for one in self._scanned:
+            if one is not gone_on_from:
+                size += len(one.plain)
+                if size <= _KEPT_BYTES and len(kept) < _KEPT:
+                    kept.append(one)
+        self._scanned = kept
+
+    def _in_text(self, text: TextInBody) -> _Found:
+        if len(text.text) < SHORTEST_TEXT or text.number:
+            return []
+        return [(text, match) for match in self._matches(text.text, text.name)]
 
     @property
     def findings(self) -> tuple[SecretFinding, ...]:
