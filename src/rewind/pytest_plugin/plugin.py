@@ -1,6 +1,10 @@
 """The pytest plugin's hooks. Imported in every run of pytest: all that weighs is imported when a marked test comes."""
 
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,7 +59,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("rewind_old_after", "Days after which a cassette is called old.", default=OLD_AFTER)
 
 
+class OurModules:
+    """Loads our modules as any other program would.
+
+    Pytest rewrites the assertions of every module of a plugin's distribution, and reads what it made of them slowly:
+    for the modules that a first marked test needs, that took longer than all else that the test does.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, path, target) if name.startswith("rewind.") else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    sys.meta_path.insert(0, OurModules)
     config.addinivalue_line("markers", MARK)
     config.stash[STATE] = state = PluginState(config)
     config.pluginmanager.register(RunHooks(state), "rewind-run")
@@ -64,6 +81,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if (state := config.stash.get(STATE, None)) is not None:
         state.close()
+        with suppress(ValueError):
+            sys.meta_path.remove(OurModules)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

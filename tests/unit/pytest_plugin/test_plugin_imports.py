@@ -41,3 +41,27 @@ def test_a_project_without_marks_loads_no_more_than_the_hooks(tmp_path: Path, pl
     assert done.returncode == 0, done.stdout + done.stderr
     (loaded,) = [line for line in done.stdout.splitlines() if line.startswith("LOADED")]
     assert set(loaded.split()[1:]) == LIGHT
+
+
+def test_pytest_rewrites_no_module_that_a_marked_test_needs(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import sys, pytest\n"
+        "pytest.register_assert_rewrite('rewind')  # as it does with whatever a plugin's distribution holds\n"
+        "def pytest_unconfigure():\n"
+        "    ours = [(name, module) for name, module in sys.modules.items() if name.startswith('rewind.')]\n"
+        "    rewritten = [name for name, it in ours if type(it.__spec__.loader).__name__ != 'SourceFileLoader']\n"
+        "    print('LOADED', len(ours), 'REWRITTEN', *rewritten)\n"
+    )
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.rewind\ndef test_nothing(): ...\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "rewind.pytest_plugin.plugin", "--rewind=none"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (told,) = [line.split() for line in done.stdout.splitlines() if line.startswith("LOADED")]
+    assert int(told[1]) > len(LIGHT)
+    assert set(told[3:]) <= LIGHT, "only what the plugin itself needs came before it could say so"
