@@ -1,8 +1,9 @@
 """The pytest plugin's hooks. Imported in every run of pytest: all that weighs is imported when a marked test comes."""
 
+import gc
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,24 @@ class OurModules:
         return PathFinder.find_spec(name, path, target) if name.startswith("rewind.") else None
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Nothing that a module makes while it is loaded is garbage; looking for some takes a fifth of a first test.
+
+    Afterwards it counts as old, or the test itself would pay for the looking.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            if gc.get_freeze_count() == 0:  # else something is kept there that is not ours to let go
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     sys.meta_path.insert(0, OurModules)
     config.addinivalue_line("markers", MARK)
@@ -110,7 +129,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     state = item.config.stash[STATE]
     if mark is None and not state.blocks_network:
         return (yield)
-    from rewind.pytest_plugin.network_guard import NetworkGuard
+    with _without_collections():
+        from rewind.pytest_plugin.network_guard import NetworkGuard
 
     item.stash[GUARD] = guard = NetworkGuard(state, item)
     if mark is None:
@@ -142,7 +162,8 @@ def _rewind(request: pytest.FixtureRequest) -> None:
         guard.around_test()
         request.addfinalizer(guard.end)
         return
-    from rewind.pytest_plugin.marked_test import MarkedTest
+    with _without_collections():
+        from rewind.pytest_plugin.marked_test import MarkedTest
 
     guard.end()
     test = node.stash[TEST] = MarkedTest(state, node, mark, request.getfixturevalue("rewind_config"))

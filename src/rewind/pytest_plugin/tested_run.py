@@ -331,7 +331,8 @@ def joined(ours: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str
 def _lasting_variables() -> dict[str, str]:
     """What they name (certificates, hooks) is the same for every test of a process and takes tens of milliseconds to
     write, so it is made once; what differs from test to test is laid over it, or joined with it."""
-    made = ChildVariables(shared_gateway(), ConnectionRules())
+    # As for an offline run: none of the variables that are left below names the system's roots.
+    made = ChildVariables(shared_gateway(), ConnectionRules(offline=True))
     atexit.register(made.close)
     # Our part alone: the user's may be another one in the next test.
     alone = {name: value for name, value in os.environ.items() if name not in _SHARED_VARIABLES}

@@ -17,6 +17,7 @@ import gc
 import os
 import socket
 import ssl
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -80,6 +81,8 @@ def known_inodes() -> frozenset[str]:
 
 def find_open_connections() -> None:
     """Look through the whole process, once: for what was connected before anybody told us."""
+    if not _has_sockets():
+        return
     others: set[int] = set()
     """Kinds of objects that are no connections, by their ids: not every class can be put into a set."""
     for candidate in gc.get_objects():
@@ -95,6 +98,19 @@ def find_open_connections() -> None:
             _uvloops.add(candidate)
         else:
             others.add(id(kind))
+
+
+def _has_sockets() -> bool:
+    """Whether any file of this process is a socket; yes where the system does not tell."""
+    try:
+        files = [int(name) for name in os.listdir("/dev/fd")]  # noqa: PTH208
+    except (OSError, ValueError):
+        return True
+    for file in files:
+        with suppress(OSError):  # the one that the folder was read by
+            if stat.S_ISSOCK(os.fstat(file).st_mode):
+                return True
+    return not files
 
 
 def close_idle_connections(rules: ConnectionRules, gateway_port: int, is_ours: IsOurs) -> None:
