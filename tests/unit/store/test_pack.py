@@ -1,14 +1,17 @@
 """Frames that were cut, forged or moved: refused before they can do harm, and the next one is found."""
 
 import hashlib
+import random
 import struct
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from rewind.errors import DamagedStore
+from rewind.store.files import read_at
 from rewind.store.pack import frames
 from rewind.store.pack.bodies import PackReader, PackWriter, blocks_of, name_of
 from rewind.store.pack.frames import (
@@ -138,6 +141,58 @@ def test_a_growing_pack_is_read_as_it_grows(tmp_path: Path) -> None:
         assert reader.blob(blob) == b"%d" % step * 1000
     pack.close()
     reader.close()
+
+
+def test_a_first_body_does_not_wait_for_the_rest_of_the_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (_, first), *_ = write_pack(tmp_path / "pack", 200)
+    looks: list[int] = []
+
+    def counted(fd: int, size: int, offset: int) -> bytes:
+        looks.append(offset)
+        return read_at(fd, size, offset)
+
+    monkeypatch.setattr("rewind.store.pack.bodies.read_at", counted)
+    with closing(PackReader(tmp_path / "pack")) as reader:
+        assert reader.blob(name_of(hashlib.sha256(first).digest())) == first
+    assert len(looks) < 10
+
+
+def test_a_body_that_stands_twice_is_read_from_where_it_is_whole(tmp_path: Path) -> None:
+    path, body = tmp_path / "pack", b"an answer that came twice"
+    writer = PackWriter(path)
+    name, _ = writer.add_whole(FrameRole.RESPONSE, 1, blocks_of(body))
+    end = writer.size
+    writer.add_whole(FrameRole.RESPONSE, 2, blocks_of(b"another"))
+    writer.add_whole(FrameRole.RESPONSE, 3, blocks_of(body))
+    writer.close()
+    data = bytearray(path.read_bytes())
+    data[end - 1] ^= 1
+    path.write_bytes(data)
+    with closing(PackReader(path)) as reader:
+        assert reader.blob(name) == body
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_pack_read_bit_by_bit_gives_what_it_gives_when_read_whole(tmp_path: Path, seed: int) -> None:
+    chance, path = random.Random(seed), tmp_path / "pack"
+    bodies = [body for pair in write_pack(path, 6) for body in pair]
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(data))
+        data[at : at + chance.randint(0, 40)] = chance.randbytes(chance.randint(0, 40))
+    path.write_bytes(data)
+
+    def read(reader: PackReader, body: bytes) -> bytes | None:
+        try:
+            return reader.blob(name_of(hashlib.sha256(body).digest()))
+        except DamagedStore:
+            return None
+
+    with closing(PackReader(path)) as whole, closing(PackReader(path)) as by_and_by:
+        damage = list(whole.index().damage)
+        for body in bodies:
+            assert read(by_and_by, body) == read(whole, body)
+        assert by_and_by.index().damage == damage
 
 
 def test_an_answer_never_leans_on_other_bytes(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ class PackIndex:
     recipes: dict[bytes, list[PackFrame]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     scanned: int = 0
+    last: int = 0
+    """Where the scan has found the frame before."""
     torn: bool = False
     """An unfinished frame stands at the end."""
 
@@ -224,6 +226,7 @@ class PackReader:
     def __init__(self, path: Path) -> None:
         self._fd = open_to_read(path)
         self._index = PackIndex()
+        self._scanning = threading.Lock()
         self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
         self._cached = 0
         self._decompressor = zstandard.ZstdDecompressor()
@@ -238,10 +241,25 @@ class PackReader:
 
     def index(self) -> PackIndex:
         """Scan what has been added since the last time. Headers and tables only; payloads are skipped."""
+        with self._scanning:
+            self._scan(None)
+        return self._index
+
+    def _look_for(self, name: bytes) -> None:
+        """Scan on until that name is known: the first answers of a long session need not wait for all of it."""
+        if name not in self._index.chunks and name not in self._index.recipes:
+            with self._scanning:
+                self._scan(name)
+
+    def _has_more(self) -> bool:
+        """Whether the rest of the pack, now scanned, holds anything: what is damaged may stand there once more."""
+        before = self._index.scanned
+        return self.index().scanned > before
+
+    def _scan(self, wanted: bytes | None) -> None:
         index, size = self._index, os.fstat(self._fd).st_size
         index.torn = False
-        last = index.scanned
-        while index.scanned < size:
+        while index.scanned < size and (wanted is None or (wanted not in index.chunks and wanted not in index.recipes)):
             offset = index.scanned
             glance = read_at(self._fd, _GLANCE, offset)
             unfinished = len(glance) < frames.HEADER_SIZE and glance.startswith(frames.MAGIC[: len(glance)])
@@ -252,14 +270,14 @@ class PackReader:
                     raise BadFrame("it is cut short")
             except BadFrame as why:
                 # The frame before may have lost bytes: then this one begins inside of what it says it has.
-                following = self._next_frame(min(last, offset) + 1, size, but=offset)
+                following = self._next_frame(min(index.last, offset) + 1, size, but=offset)
                 if following is None and unfinished:
                     index.torn = True
                     break
                 index.damage.append(f"pack bytes {offset} to {following or size}: no frame can be read there, {why}")
-                index.scanned, last = following or size, offset
+                index.scanned, index.last = following or size, offset
                 continue
-            index.scanned, last = offset + header.frame_size, offset
+            index.scanned, index.last = offset + header.frame_size, offset
             start = frames.HEADER_SIZE
             table = glance[start : start + header.table_size]
             if len(table) < header.table_size:
@@ -268,7 +286,6 @@ class PackReader:
                 index.add(PackFrame(offset, header, frames.decode_table(header, table)))
             except BadFrame as why:
                 index.damage.append(f"pack frame at {offset} ({header}): {why}")
-        return index
 
     def _next_frame(self, offset: int, size: int, *, but: int) -> int | None:
         """Where the next sound header begins, other than that one."""
@@ -299,8 +316,7 @@ class PackReader:
         if blob == NO_BYTES:
             return []
         name, index = _digest(blob), self._index
-        if name not in index.chunks and name not in index.recipes:
-            self.index()
+        self._look_for(name)
         problems: list[str] = []
         for frame in index.chunks.get(name, ()):
             try:
@@ -317,6 +333,8 @@ class PackReader:
             if digest == name:
                 return pieces
             problems.append(f"the recipe at {frame.offset} gives other bytes")
+        if self._has_more():
+            return self.blocks(blob)
         reason = "; ".join(problems) or "; ".join(index.damage[:3]) or "the pack does not hold it"
         raise DamagedStore(f"The bytes {blob[:19]}… cannot be read back: {reason}.")
 
@@ -326,8 +344,7 @@ class PackReader:
         if blob == NO_BYTES:
             return
         name, index = _digest(blob), self._index
-        if name not in index.chunks and name not in index.recipes:
-            self.index()
+        self._look_for(name)
         if name in index.chunks or name not in index.recipes:
             yield from self.blocks(blob)
             return
@@ -347,6 +364,8 @@ class PackReader:
                 return self._load(frame)[name]
             except BadFrame as why:
                 problem = _frame_problem(frame, why)
+        if self._has_more():
+            return self._chunk(name)
         raise BadFrame(problem)
 
     def _load(self, frame: PackFrame) -> dict[bytes, bytes]:
