@@ -47,9 +47,10 @@ class Tape:
         """Whether a fork changed a step on its way out: then what the agent sends is not what is recorded."""
 
     @cached_property
-    def _same_bytes(self) -> dict[_Bytes, deque[int]]:
-        found: dict[_Bytes, deque[int]] = defaultdict(deque)
-        for step in self._steps.values():
+    def _same_bytes(self) -> dict[_Bytes, list[int]]:
+        """The next one last: mostly there is one of each, for which a queue takes much memory."""
+        found: dict[_Bytes, list[int]] = defaultdict(list)
+        for step in reversed(self._steps.values()):
             found[_bytes_of(step.request.head, step.request.body)].append(step.index)
         return found
 
@@ -72,9 +73,9 @@ class Tape:
         if self._changed:
             return None
         recorded = self._same_bytes.get(_bytes_of(head, body))
-        while recorded and recorded[0] in self._played:
-            recorded.popleft()
-        return self.take_step(recorded[0]) if recorded else None
+        while recorded and recorded[-1] in self._played:
+            recorded.pop()
+        return self.take_step(recorded[-1]) if recorded else None
 
     def take(self, key: MatchKey, body: BlobId) -> Step | None:
         """The next step of that lane, now played; ``None`` when there is none left."""
