@@ -1,6 +1,5 @@
 """Sessions opened side by side, and what differs between two of them."""
 
-import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from rewind.model.session import Session, split_step, step_in
 from rewind.model.step import Step
 from rewind.pricing.spending import Pricing
 from rewind.reading.progress import OnProgress, ignored
+from rewind.store.journal.contents import without_collector
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.totals import Totals
 from rewind.store.library import Library
@@ -53,20 +53,8 @@ def opened_side_by_side(
 ) -> Iterator[list[ComparedSession]]:
     """The sessions as runs. Their bodies can be read until the context ends."""
     with ExitStack() as stack:
-        stack.enter_context(_without_collector())
+        stack.enter_context(without_collector())
         yield [_compared(session, stack.enter_context(library.open(session)), on_progress) for session in sessions]
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Thousands of values are made and none of them in a circle: looking for circles takes a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _compared(session: Session, reader: SessionReader, on_progress: OnProgress) -> ComparedSession:

@@ -1,6 +1,7 @@
 """What answers a replayed agent: its recording on a tape, behind a gateway. Loaded while the agent is starting."""
 
 import difflib
+import gc
 import os
 import re
 from dataclasses import replace
@@ -19,6 +20,7 @@ from rewind.runs.replay_options import ReplayOptions, ReplayResult, Sameness
 from rewind.runs.rerun import refuse_traces
 from rewind.runs.stepped_replay import SteppedReplay, Unattended, check_step
 from rewind.runs.tally import Tally
+from rewind.store.journal.contents import without_collector
 from rewind.store.journal.reader import SessionReader
 from rewind.store.replays import note_replay
 
@@ -34,7 +36,9 @@ class TapedRun:
         self._options = options
         self._redactor = redactor
         self._online = options.on_miss == "live"
-        self._steps = RecordedSteps(reader, options.ignore, only_played=options.stepping is None)
+        with without_collector():
+            self._steps = RecordedSteps(reader, options.ignore, only_played=options.stepping is None)
+            gc.freeze()  # the steps stay until the end: no look through them while the agent waits
         refuse_traces(self._steps.recording, "replay")
         if options.stepping is not None:
             check_step(self._steps.recording, options.stepping.step)

@@ -76,6 +76,12 @@ def test_a_cut_line_is_named_and_the_rest_is_read() -> None:
     assert found.end == END
 
 
+def test_what_steps_repeat_is_held_once() -> None:
+    found = read_journal(b"".join(lines()))
+    assert len({id(request.head) for request in found.requests.values()}) == 1
+    assert len({id(answer.response.head) for answer in found.answers.values()}) == 1
+
+
 def test_a_torn_tail_is_normal_for_a_killed_run() -> None:
     whole = lines(end=False)
     for size in range(1, len(whole[-1]) - 1):

@@ -42,7 +42,7 @@ def seal(fields: Fields) -> bytes:
 
 def unseal(line: bytes) -> Fields:
     """The fields of a line (without newline). Raises BadLine."""
-    body, ending = line[:-_SEAL_SIZE], _SEAL.fullmatch(line[-_SEAL_SIZE:])
+    body, ending = line[:-_SEAL_SIZE], _SEAL.fullmatch(line, max(0, len(line) - _SEAL_SIZE))
     if ending is None:
         raise BadLine("it does not end with a checksum")
     if int(ending[1], 16) != zlib.crc32(body):

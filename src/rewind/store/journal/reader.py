@@ -14,7 +14,7 @@ from rewind.model.session import Recording, Session, SessionEnd, SessionStart, S
 from rewind.model.step import NO_BYTES, Ending, Step, StepResponse
 from rewind.pricing.spending import Pricing
 from rewind.store.files import is_locked, is_pinned, open_to_read, read_at, read_file, reason, start_from_name
-from rewind.store.journal.contents import Journal, read_journal
+from rewind.store.journal.contents import Journal, read_journal, without_collector
 from rewind.store.journal.lines import BadLine, Fields, fields_for_counting, unseal
 from rewind.store.journal.part import SHORT_LINES, PartContents, read_part
 from rewind.store.journal.records import AnswerLine, decode_times, session_end, session_start
@@ -26,6 +26,7 @@ LONG_ANSWER = 8 * 1024 * 1024
 LOOKED_AT = 4 * 1024 * 1024
 """Bytes of an answer longer than that which are looked at, to show it and to say what it means."""
 _GLANCE = 8 * 1024
+_AT_ONCE = 256 * 1024
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
@@ -114,7 +115,8 @@ def load_journal(folder: Path) -> tuple[Journal, Session]:
         running = is_locked(fd)
         problems: list[str] = []
         short_lines = read_short_lines(folder, problems)
-        journal = read_journal(read_at(fd, os.fstat(fd).st_size, 0), short_lines, run=folder.name[-8:])
+        with open(fd, "rb", _AT_ONCE, closefd=False) as lines:
+            journal = read_journal(lines, short_lines, run=folder.name[-8:])
         journal.damage += problems
     finally:
         os.close(fd)
@@ -217,8 +219,9 @@ class FolderReader(SessionReader):
             self._pack = None
 
     def make_ready(self) -> None:
-        self.pack().index()
+        self.pack()
 
+    @without_collector()
     def recording(self, *, upto: int | None = None) -> Recording:
         journal, session = load_journal(self._folder)
         damage = list(journal.damage)
