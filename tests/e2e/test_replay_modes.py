@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -159,7 +160,9 @@ def test_drift_is_accepted_only_when_asked_for_and_always_told(lab: MakeLab) -> 
     bench = lab(numbered)
     session = bench.record(asks("How warm is it in Oslo on Monday?")).ok().session
     other = asks("How warm is it in Oslo on Sunday?")
-    assert replayed(bench, session, *other).code == 4
+    missed = replayed(bench, session, *other)
+    assert missed.code == 4
+    assert f"rewind replay {session} --allow-drift -- {shlex.join(other)}" in missed.talk, "the command that was given"
     drifted = replayed(bench, session, *other, options=("--allow-drift",))
     assert drifted.code == 0, drifted.talk
     assert drifted.text == "answer 1 to How warm is it in Oslo on Monday?\n"

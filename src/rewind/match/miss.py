@@ -1,5 +1,6 @@
 """Why a replay had no answer for a call: a value, and its text for the agent and for the person at the terminal."""
 
+import shlex
 from enum import StrEnum
 
 from rewind.dataclass import dataclass
@@ -65,6 +66,8 @@ class Miss:
     """How the call differs from the nearest one; at most :data:`MOST_FIELDS`."""
     fork_at: int | None = None
     """The step that a fork is at; ``None`` in a replay."""
+    command: tuple[str, ...] = ()
+    """Given for this replay in place of the recorded one."""
 
     @property
     def ignore(self) -> tuple[str, ...]:
@@ -170,10 +173,11 @@ class Miss:
 
     def _replay_advice(self) -> list[str]:
         replay = f"rewind replay {self.session}"
+        command = f" -- {shlex.join(self.command)}" if self.command else ""
         return [
             "  - If the agent was changed on purpose, record it again:   rewind record -- …",
-            f"  - To ask the provider whatever was not recorded:          {replay} --on-miss live",
-            f"  - To accept answers to slightly different questions:      {replay} --allow-drift",
+            f"  - To ask the provider whatever was not recorded:          {replay} --on-miss live{command}",
+            f"  - To accept answers to slightly different questions:      {replay} --allow-drift{command}",
         ]
 
     def _fork_advice(self) -> list[str]:

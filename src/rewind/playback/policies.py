@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from typing import Protocol
 
@@ -65,10 +66,13 @@ class Replay(Policy):
         recall: Callable[[Step], Call],
         *,
         session: str,
+        command: tuple[str, ...] = (),
         allow_drift: bool = False,
         on_miss_live: bool = False,
     ) -> None:
+        """``command`` was given in place of the recorded one."""
         self._tape = tape
+        self._command = command
         self._calls = RecordedCalls(tape, recall, session)
         self._allow_drift = allow_drift
         self._on_miss_live = on_miss_live
@@ -93,7 +97,7 @@ class Replay(Policy):
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
-        return self._calls.explain(call, self._calls.recorded(steps))
+        return replace(self._calls.explain(call, self._calls.recorded(steps)), command=self._command)
 
 
 # Stops: before each step from one on, or once one is through. They go by step, not by count: what a request matches

@@ -81,6 +81,7 @@ class TapedRun:
                 self._tape,
                 self._steps.call,
                 session=options.session.ref,
+                command=options.command or (),
                 allow_drift=options.allow_drift,
                 on_miss_live=self._online,
             ),
