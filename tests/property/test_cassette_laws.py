@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -28,6 +29,7 @@ from rewind.store.cassette.seal import MemoryBudget, packed
 from rewind.store.cassette.write import write_cassette
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
+from rewind.wire import growing_json
 from support.effort import examples
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps
@@ -389,3 +391,39 @@ def test_no_records_make_the_reader_fail_otherwise(records: list[tuple[str, Any]
     data = resealed(b'{"rewind_cassette": 1, "steps": 0, "size": 0, "sha256": ""}\n' + body)
     with pytest.raises(BadCassette):
         read_cassette(data, file="x")
+
+
+# What a body shares with an earlier one is read, noted and written once.
+
+DEEP = st.integers(94, 101).map(lambda depth: json.loads("[" * depth + "]" * depth))
+ITEMS = JSON | DEEP | st.sampled_from([2**63, "\ud800", "</a>", {"role": "user", "content": "words and words. " * 9}])
+STYLES = st.fixed_dictionaries(
+    {
+        "separators": st.sampled_from([(",", ":"), (", ", ": "), (" , ", ":")]),
+        "ensure_ascii": st.booleans(),
+        "indent": st.sampled_from([None, None, None, 2]),
+    }
+)
+
+
+@given(st.lists(st.lists(ITEMS, max_size=3), min_size=2, max_size=5), STYLES, st.sampled_from(["", "wrapped"]))
+@settings(max_examples=examples(100))
+def test_bodies_that_go_on_from_each_other_are_written_as_each_for_itself(
+    turns: list[list[Any]], style: dict[str, Any], wrapped: str
+) -> None:
+    growing, layout, plain_layout = growing_json.GrowingJson(), Layout(), Layout()
+    items: list[Any] = []
+    with patch.object(growing_json, "_SMALL", 0):
+        for number, turn in enumerate(turns):
+            items = [*items, *turn]
+            document: dict[str, Any] = {"n": 1, "messages": items, "last": turn}
+            body = json.dumps({wrapped: document} if wrapped else document, **style).encode("utf-8", "surrogatepass")
+
+            form, plain = form_of(body, growing), form_of(body)
+
+            assert form == plain
+            assert bytes_of(form, len(body)) == body
+            if form.form != "bytes":
+                layout.add({"step": number, "body": Addressed(f"request {number}", form.root)})
+                plain_layout.add({"step": number, "body": Addressed(f"request {number}", plain.root)})
+    assert layout.text() == plain_layout.text()

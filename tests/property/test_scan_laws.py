@@ -115,3 +115,11 @@ def test_a_secret_that_every_request_repeats_counts_each_time_and_is_named_where
 
     assert finding.places == len(bodies) - 3
     assert (finding.step, finding.path) == (4, "messages[3].content")
+
+
+def test_a_secret_is_known_by_its_name_where_only_its_value_is_new() -> None:
+    bodies = [(json.dumps({"password": value}).encode(), "application/json") for value in ("x" * 20, SECRETS[2])]
+
+    (finding,) = scanned(bodies, 0)[-1]
+
+    assert (finding.step, finding.path) == (2, "password")

@@ -22,6 +22,7 @@ from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, Od
 from rewind.store.cassette.references import Addressed, References
 from rewind.store.cassette.seal import MOST_OF_JSON, UnsealedCassette, ValueBudget
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode
+from rewind.wire.growing_json import GrowingJson
 from rewind.wire.json_weight import quick_weight
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
@@ -54,8 +55,8 @@ class BodyForm:
     """How many spaces stand before the last bracket of each event's data: some providers hide lengths that way."""
 
 
-def form_of(body: bytes) -> BodyForm:
-    """The most readable form that gives back every byte."""
+def form_of(body: bytes, growing: GrowingJson | None = None) -> BodyForm:
+    """The most readable form that gives back every byte; see ``value_of`` for ``growing``."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -63,7 +64,7 @@ def form_of(body: bytes) -> BodyForm:
     begin = text.lstrip(WHITESPACE)[:1]
     with suppress(OddJson):  # then it is text
         if begin in ("{", "["):
-            return _as_json(text)
+            return _as_json(text, growing)
         if begin == ":" or text.startswith(("data:", "event:", "id:", "retry:")):
             return _as_stream("events", text, "\r\n" if "\r\n" in text else "\n")
     return BodyForm(form="text", root=pieces_of(text))
@@ -105,9 +106,9 @@ def _measured(body: BodyForm, limit: int) -> None:
         _within(json_text.size_written(body.root, body.style, limit * 2), limit * 2)
 
 
-def _as_json(text: str) -> BodyForm:
+def _as_json(text: str, growing: GrowingJson | None) -> BodyForm:
     try:
-        value = json_text.value_of(text)
+        value = json_text.value_of(text, growing)
         return BodyForm(form="json", root=value, style=json_text.style_of(text, value))
     except OddJson:
         return _as_stream("lines", text, "\n")
@@ -239,6 +240,7 @@ class BodyWriter:
         self._values = ValueBudget()
         self._blob = blob
         self._names: dict[BlobId, str] = {}
+        self._growing = GrowingJson()
 
     def body(self, name: str, blob: BlobId, coding: str | None) -> tuple[Fields, Fields]:
         """Its fields in the step, and those in the small print. Raises EnvironmentProblem if it is too large."""
@@ -252,7 +254,7 @@ class BodyWriter:
         _check_size(name, len(data), self.size)
         small: Fields = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         plain = _unfolded(data, coding)
-        form = form_of(data if plain is None else plain)
+        form = form_of(data if plain is None else plain, self._growing)
         _check_values(self._values.body(name, form.form, data if plain is None else plain))
         root = len(data) if form.form == "bytes" else Addressed(name, form.root)
         fields: Fields = {form.form: root, **form_fields(form)}

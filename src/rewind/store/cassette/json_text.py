@@ -13,6 +13,7 @@ from typing import Any
 
 from rewind.dataclass import dataclass
 from rewind.errors import BadCassette
+from rewind.wire.growing_json import GrowingJson, GrownList
 
 DEEPEST = 100
 """What is nested deeper is shown as text."""
@@ -92,7 +93,16 @@ def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
 
 def written(value: Any, style: JsonTextStyle) -> str:
     """The value as text. Raises ValueError, TypeError or RecursionError if it has none."""
-    text = _encoder(style.comma, style.colon, style.indent, style.ascii).encode(value)
+    encode = _encoder(style.comma, style.colon, style.indent, style.ascii).encode
+    if style.indent is None and type(value) is dict and GrownList in map(type, value.values()):
+        members = (
+            f"{encode(name)}{style.colon}"
+            + (f"[{style.comma.join(inner.each(encode))}]" if type(inner) is GrownList else encode(inner))
+            for name, inner in value.items()
+        )
+        text = f"{{{style.comma.join(members)}}}"
+    else:
+        text = encode(value)
     for letter in style.escapes:
         text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
     return style.before + text + style.after if style.before or style.after else text
@@ -134,10 +144,16 @@ def _quoted(text: str, ascii_only: bool) -> bytes:
     )
 
 
-def value_of(text: str) -> Any:
-    """The value of a JSON text. Raises OddJson for one that not every reader would read alike."""
+def value_of(text: str, growing: GrowingJson | None = None) -> Any:
+    """The value of a JSON text. Raises OddJson for one that not every reader would read alike.
+
+    With ``growing``, items that an earlier text had as well are the same objects.
+    """
     try:
-        value = DECODER.decode(text)
+        if growing is None or "NaN" in text or "Infinity" in text or "\0" in text:
+            value = DECODER.decode(text)
+        else:
+            value = growing.loads(text.encode())
     except (ValueError, RecursionError) as error:
         raise OddJson(str(error)) from error
     _check(value, DEEPEST)
@@ -161,12 +177,21 @@ def _check(value: Any, room: int) -> None:
     """Neither too deep nor with numbers that not every reader can hold."""
     if room == 0:
         raise OddJson("it is nested too deep")
-    for inner in value.values() if type(value) is dict else value if type(value) is list else (value,):
+    for inner in value.values() if type(value) is dict else value if isinstance(value, list) else (value,):
         kind = type(inner)
-        if kind is dict or kind is list:
+        if kind is dict or kind is list or (kind is GrownList and not all(inner.each(_is_sound))):
             _check(inner, room - 1)
         elif kind is int and not _SMALLEST <= inner <= _LARGEST:
             raise OddJson("a number is too large")
+
+
+def _is_sound(item: Any) -> bool:
+    """Whether an item of a list that grows passes the check, as deep as such a list may stand."""
+    try:
+        _check([item], DEEPEST - 2)
+    except OddJson:
+        return False
+    return True
 
 
 def style_of(text: str, value: Any, whole: str | None = None) -> JsonTextStyle:

@@ -13,7 +13,7 @@ record may come to more than it says it holds.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from json.encoder import encode_basestring as quoted
 from operator import add
@@ -33,6 +33,7 @@ from rewind.store.cassette.json_text import (
     visible,
 )
 from rewind.store.cassette.seal import MemoryBudget
+from rewind.wire.growing_json import GrownList
 
 DEEPEST = 120  # a body of the greatest depth, and the record around it
 _SAME, _LINES, _CHARACTERS = "@same", "@lines", "characters"
@@ -96,7 +97,9 @@ class Layout:
         if kind is dict:
             return self._note_members(value)
         if kind is list or kind is tuple:
-            return self._note_elements(value)
+            return self._note_elements([self._note(inner) for inner in value])
+        if kind is GrownList:  # the nodes of items that an earlier list had as well are known
+            return self._note_elements(value.each(self._note))
         if kind is Addressed:
             node = self._note(value.value)
             return node if isinstance(node, str) else self._number(("@", value.name, node))
@@ -114,8 +117,7 @@ class Layout:
             return self._number(tuple(key))
         return "{" + ", ".join(map(add, key[1::2], key[2::2])) + "}"
 
-    def _note_elements(self, value: Iterable[Any]) -> Node:
-        nodes = [self._note(inner) for inner in value]
+    def _note_elements(self, nodes: Sequence[Node]) -> Node:
         texts = [node for node in nodes if isinstance(node, str)]
         if len(texts) < len(nodes):
             return self._number(("[", *nodes))
