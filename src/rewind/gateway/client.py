@@ -305,9 +305,12 @@ class ClientConnection(asyncio.Protocol):
         assert self._transport is not None and self._incoming is not None, "the client is still there"
         try:
             usable = await play_paced(self._transport, play, self._incoming.method, has_room=self._room.wait)
-        except DamagedStore as problem:
+        except Exception as problem:  # noqa: BLE001  whatever it is: nobody else would ever end this answer
             assert self._exchange is not None, "its answer is being played"
-            self._exchange.missed(f"Rewind: an answer breaks off where it is damaged: {problem.message}")
+            why = (
+                f"where it is damaged: {problem.message}" if isinstance(problem, DamagedStore) else f"here: {problem!r}"
+            )
+            self._exchange.missed(f"Rewind: an answer breaks off {why}")
             self.drop(at_once=True)
             return
         self._paced = None

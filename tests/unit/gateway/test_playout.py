@@ -2,6 +2,8 @@
 
 import asyncio
 import selectors
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +11,9 @@ import pytest
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.playout import framed, play_at_once, play_paced, why_unplayable
-from rewind.model.http import Chunk, Headers, HttpResponse, RequestHead, ResponseHead
+from rewind.model.http import Chunk, Headers, HttpResponse, LongBody, RequestHead, ResponseHead
 from rewind.model.step import Ending
+from unit.gateway.wiring import PATIENCE, Ledger, Remembered, client, gateway, run
 
 CHUNKED: Headers = (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked"))
 
@@ -224,3 +227,25 @@ def test_a_coding_that_clients_may_not_know_ends_with_the_connection() -> None:
     for coding, usable in (("chunked", True), (" Chunked", True), ("gzip, chunked", False), ("notchunked", False)):
         answer = recorded((0, b"ok"), headers=(("Transfer-Encoding", coding),))
         assert framed(answer, "POST", Ending.COMPLETE)[3] is usable
+
+
+@pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), RuntimeError("a bug")], ids=repr)
+def test_a_long_answer_that_cannot_be_read_on_ends_its_connection(problem: Exception) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"x" * 1000
+        raise problem
+
+    head = ResponseHead(status=200, reason="OK", headers=(("Content-Length", "9000000"),))
+    response = HttpResponse(head=head, body=b"", chunks=(), long_body=LongBody(9_000_000, blocks))
+    play = Play(response=response, ending=Ending.COMPLETE)
+    ledger = Ledger(make=lambda asked: Remembered(asked, verdict=play, streams=False))
+
+    async def ask() -> None:
+        async with gateway(ledger, online=False) as port, client(port) as (reader, writer):
+            writer.write(b"GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n")
+            with suppress(ConnectionError):
+                assert len(await asyncio.wait_for(reader.read(), PATIENCE)) < 9_000_000
+
+    run(ask())
+    (exchange,) = ledger.exchanges
+    assert exchange.reason is not None and str(problem.args[-1]) in exchange.reason

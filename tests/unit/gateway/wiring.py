@@ -65,7 +65,8 @@ class Remembered:
     def frame_agrees(self, recorded: str, sent: str) -> bool:
         return recorded == sent
 
-    def missed(self, reason: str) -> None: ...
+    def missed(self, reason: str) -> None:
+        self.reason = reason
 
 
 @dataclass(slots=True)

@@ -3,6 +3,8 @@
 import hashlib
 import random
 import struct
+import sys
+import threading
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 import zstandard
 
 from rewind.errors import DamagedStore
+from rewind.model.ids import BlobId
 from rewind.store.files import read_at
 from rewind.store.pack import frames
 from rewind.store.pack.bodies import PackReader, PackWriter, blocks_of, name_of
@@ -227,3 +230,38 @@ def test_recipes_that_double_each_other_are_stopped(tmp_path: Path) -> None:
     with pytest.raises(DamagedStore, match="makes no sense"):
         reader.blob(name_of(bytes([29]) * 32))
     reader.close()
+
+
+def test_several_threads_may_read_one_pack(tmp_path: Path) -> None:
+    """A fork's gateway plays an answer while the writer copies it."""
+    writer = PackWriter(tmp_path / "pack")
+    names = []
+    for number in range(3):
+        lines = (hashlib.sha256(b"%d %d" % (number, line)).hexdigest() for line in range(12 * 1024 * 1024 // 64))
+        names.append(writer.add_whole(FrameRole.RESPONSE, number, blocks_of("".join(lines).encode()))[0])
+    wrong: list[str] = []
+
+    def read(reader: PackReader, name: BlobId) -> None:
+        try:
+            whole = hashlib.sha256()
+            for block in reader.stream(name):
+                whole.update(block)
+            if name_of(whole.digest()) != name:
+                wrong.append("other bytes")
+        except DamagedStore as problem:
+            wrong.append(problem.message)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        for _ in range(4):
+            reader = PackReader(tmp_path / "pack")
+            reading = [threading.Thread(target=read, args=(reader, name)) for name in (*names, names[0])]
+            for thread in reading:
+                thread.start()
+            for thread in reading:
+                thread.join()
+            reader.close()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []

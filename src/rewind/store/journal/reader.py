@@ -20,7 +20,7 @@ from rewind.store.journal.part import SHORT_LINES, PartContents, read_part
 from rewind.store.journal.records import AnswerLine, decode_times, session_end, session_start
 from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_fields
 from rewind.store.journal.writer import Stream
-from rewind.store.pack.bodies import PackReader
+from rewind.store.pack.bodies import PackReader, blocks_of
 
 LONG_ANSWER = 8 * 1024 * 1024
 LOOKED_AT = 4 * 1024 * 1024
@@ -172,7 +172,7 @@ class SessionReader(ABC):
 
     def blocks(self, blob: BlobId) -> Iterator[bytes]:
         """The same one after the other, for a body that is too long to be held."""
-        yield self.blob(blob)
+        yield from blocks_of(self.blob(blob))
 
     def to_look_at(self, step: Step) -> bytes:
         """The answer of a step; of a very long one only the beginning, which is enough to show it."""
@@ -358,15 +358,17 @@ class FolderReader(SessionReader):
 
     def blocks(self, blob: BlobId) -> Iterator[bytes]:
         if blob == NO_BYTES or blob in self._parts:
-            yield self.blob(blob)
+            yield from blocks_of(self.blob(blob))
             return
+        session = self._folder.name[-8:]
         try:
             yield from self.pack().stream(blob)
         except DamagedStore as problem:
-            session = self._folder.name[-8:]
             raise DamagedStore(
                 f"Session {session} is damaged. {problem.message}", hint=f"rewind verify {session}"
             ) from problem
+        except OSError as error:
+            raise DamagedStore(f"The pack of session {session} cannot be read: {reason(error)}.") from error
 
     def output(self, stream: Stream) -> bytes | None:
         seen = peek(self._folder)  # the last line is enough, and it names the streams

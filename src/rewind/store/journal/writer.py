@@ -133,8 +133,9 @@ class SessionWriter:
     def response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None) -> None:
         """Keep a whole answer, given whole or in blocks. ``None`` takes the bytes, and if need be the chunks, from the
         part."""
-        if not self._keep_response(index, response, body):
-            self.lost.add(index)
+        self.lost.add(index)
+        if self._keep_response(index, response, body):
+            self.lost.discard(index)
 
     def _keep_response(self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None) -> bool:
         """False where it could not be written."""

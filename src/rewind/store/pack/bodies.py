@@ -221,9 +221,13 @@ class _GrowingBodies:
 
 
 class PackReader:
-    """Gives back bodies, every byte hash-checked. Raises DamagedStore, which names what is damaged."""
+    """Gives back bodies, every byte hash-checked. Raises DamagedStore, which names what is damaged.
+
+    Any thread may read: a fork copies an answer while the gateway plays it.
+    """
 
     def __init__(self, path: Path) -> None:
+        self._reading = threading.RLock()
         self._fd = open_to_read(path)
         self._index = PackIndex()
         self._scanning = threading.Lock()
@@ -315,6 +319,10 @@ class PackReader:
         """The same in pieces. All of them are checked before any is given."""
         if blob == NO_BYTES:
             return []
+        with self._reading:
+            return self._checked(blob)
+
+    def _checked(self, blob: BlobId) -> list[bytes]:
         name, index = _digest(blob), self._index
         self._look_for(name)
         problems: list[str] = []
@@ -349,7 +357,8 @@ class PackReader:
             yield from self.blocks(blob)
             return
         try:
-            names = self._recipes.names(index.recipes[name][0])
+            with self._reading:
+                names = self._recipes.names(index.recipes[name][0])
             if (gone := next((piece for piece in names if piece not in index.chunks), None)) is not None:
                 self._chunk(gone)  # raises, before anybody has seen a part of it
             for piece in names:
@@ -370,6 +379,10 @@ class PackReader:
 
     def _load(self, frame: PackFrame) -> dict[bytes, bytes]:
         """The chunks of a frame, hashed when they are unpacked."""
+        with self._reading:
+            return self._unpacked(frame)
+
+    def _unpacked(self, frame: PackFrame) -> dict[bytes, bytes]:
         if (chunks := self._cache.get(frame.offset)) is not None:
             self._cache.move_to_end(frame.offset)
             return chunks
