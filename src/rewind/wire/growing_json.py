@@ -26,6 +26,8 @@ _ALIKE = 0.9
 """The share of a body that a later one repeats from which on it is the same conversation."""
 _LONG = 256
 """Characters of a list or an object that is looked up before it is read."""
+_MANY, _LITTLE = 4096, 64
+"""Items of a list, and bytes of each: tokens, or vectors, and no conversation."""
 _DEEPEST = 2
 """Objects within objects whose lists are looked at: some APIs wrap the request."""
 
@@ -118,7 +120,7 @@ class _Known(NamedTuple):
 
 
 class _UnusualJson(ValueError):
-    """Text that is not worth the trouble: damaged, or with the same name twice in an object."""
+    """Text not worth the trouble: damaged, with a name twice in an object, or with a list of many small items."""
 
 
 class GrowingJson:
@@ -274,6 +276,8 @@ class _Parse:
                 at = _end(text, _expected(text, at, ","))
             value, at = _scan(text, at)
             items.append(value)
+            if not len(items) % _MANY and self._start + at < _LITTLE * len(items):
+                raise _UnusualJson("a mark for each item would take more than the items")
             if text[at - 1] in '}]"':  # a number might go on
                 marks.append(_Mark(self._in_body(at), path, len(items)))
 

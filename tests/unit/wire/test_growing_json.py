@@ -191,3 +191,12 @@ def test_a_name_that_stands_twice_counts_as_json_counts_it() -> None:
     whole = b'{"messages": [{"a": "' + b"x" * 3000 + b'"}], "n": 1, "messages": [2]}'
     assert bodies.loads(whole) == json.loads(whole) == {"messages": [2], "n": 1}
     assert not isinstance(bodies.loads(whole)["messages"], GrownList)
+
+
+@pytest.mark.parametrize("item", ['""', "17", "[0.5]", '"ä"'])
+def test_a_list_of_very_many_small_items_is_read_like_any_other(item: str) -> None:
+    """A mark behind each would take fifty times the bytes of the body, for as long as the process lives."""
+    whole = f'{{"input":[{",".join([item] * 50_000)}]}}'.encode()
+    document = GrowingJson().loads(whole)
+    assert document == json.loads(whole)
+    assert type(document["input"]) is list
