@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.redaction.redactor import CleanBeginnings, Redactor
-from rewind.redaction.scanner import Scanner
+from rewind.redaction.scanner import Scanner, Span
 from rewind.redaction.secrets import Secrets
 from rewind.wire.chunks import BodyCutter, cut_body
 
@@ -103,3 +104,19 @@ def test_a_text_that_was_clean_is_searched_again_once_another_value_is_known() -
     for number in range(3000):
         redactor.text(f"text {number}")
     assert len(redactor._clean_texts[1]) < 1000
+
+
+def test_conversations_side_by_side_are_searched_where_they_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    search = Scanner.search
+
+    def counted(self: Scanner, data: bytes, clean: int = 0) -> tuple[list[Span], bool]:
+        searched.append(len(data) - clean)
+        return search(self, data, clean)
+
+    monkeypatch.setattr(Scanner, "search", counted)
+    known, scanner = CleanBeginnings(), Scanner([SECRET.encode()])
+    for turns in range(40, 60):
+        for talk in "ABC":
+            known.find(scanner, b"the same instructions " + f"{talk} {'word ' * 200}".encode() * turns)
+    assert sum(searched) < 3 * 60 * 1100, "each turn once"

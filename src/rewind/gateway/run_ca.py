@@ -93,7 +93,7 @@ def keep_leaf(ca: RunCa, host: str, pem: bytes) -> None:
 
 def read_private(path: Path, hint: str | None = None) -> bytes:
     """The bytes of a file that is ours alone. Raises EnvironmentProblem, OSError."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise EnvironmentProblem(f"{path} does not belong to you, so its key is not used.")

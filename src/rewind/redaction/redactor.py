@@ -37,6 +37,8 @@ _SHORT = 16 * 1024
 """Bytes of a body that is searched again in less time than it takes to look it up."""
 _SHORT_TEXT = 256
 _CLEAN_TEXTS = 512
+_ALIKE = 0.9
+"""The share of a body that a later one repeats from which on it is the same conversation."""
 _KEPT = 8
 _KEPT_BYTES = 8 * 1024 * 1024
 
@@ -55,11 +57,11 @@ class CleanBeginnings:
         searched_by, known = self._known
         if searched_by is not scanner:
             known = ()  # what was clean may hold a value that was learned since
-        clean = max((common_run(body, 0, data, 0) for body in known), default=0)
+        clean, best = max(((common_run(body, 0, data, 0), body) for body in known), default=(0, b""))
         spans, is_clean = scanner.search(data, clean)
         if is_clean:
-            # What it goes on from is no longer needed.
-            others = [body for body in known if not data.startswith(memoryview(body)[:clean])]
+            # What it goes on from is no longer needed; another conversation may begin with the same words.
+            others = [body for body in known if body is not best or clean <= _ALIKE * len(body)]
             kept, size = [data], len(data)
             for body in others[: _KEPT - 1]:
                 size += len(body)

@@ -32,11 +32,11 @@ _SEEN = 4096
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_-]*) +(.+)", re.DOTALL)
 _AWS_KEY_ID = re.compile(r"Credential=([^/,\s]+)")
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s]*)@")
+_AUTHORITY = re.compile(r"(?<=[A-Za-z0-9+.-])://([^/?#\s]*)@")
 _LOGIN = re.compile(r"[^\s/:@]+:([^\s@]+)@[a-z0-9]*\(")
 """``user:password@tcp(host)``, as Go writes the address of a database."""
-_MEMBER = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*=\s*([^;\s'\"]+|'[^']*'|\"[^\"]*\")")
-"""One of the ``Name=value`` in a connection string."""
+_MEMBER = re.compile(r"([A-Za-z][A-Za-z ]{0,40}?)\s{0,9}=\s*([^;\s'\"]+|'[^']*'|\"[^\"]*\")")
+"""One of the ``Name=value`` in a connection string. The name is bounded: a variable may hold a long text."""
 _BROWSER_KEY = re.compile(r"openai-insecure-api-key\.(.+)")
 
 

@@ -308,6 +308,15 @@ def test_a_kept_ca_that_others_can_read_or_that_is_a_link_is_not_used(tmp_path: 
     assert kept_ca(tmp_path, RULES, now()) is None
 
 
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_a_kept_ca_holds_nobody_up(tmp_path: Path) -> None:
+    new_ca(tmp_path, RULES)
+    place = ca_file(tmp_path)
+    place.unlink()
+    os.mkfifo(place, 0o600)
+    assert kept_ca(tmp_path, RULES, now()) is None
+
+
 def test_no_damage_to_what_is_kept_reaches_a_run(tmp_path: Path) -> None:
     ca = new_ca(tmp_path, RULES)
     keep_leaf(ca, "api.openai.com", b"a certificate")

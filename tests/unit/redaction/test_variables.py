@@ -120,3 +120,13 @@ def test_the_trace_recorder_has_the_same_table() -> None:
     for name, value in (("GH_PAT", RANDOM), ("DB_PASS", "hunter22-hunter"), ("ANY", f"https://a:{RANDOM}@host/")):
         secret = RANDOM if RANDOM in value else value
         assert secret.encode() not in OwnSecrets.of({name: value}).removed(f"<{secret}>".encode())
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ["word " * 24_000 + "; x=1", "ab12" * 30_000, "a" + " " * 120_000 + "; x=1"])
+def test_a_long_text_in_a_variable_holds_nobody_up(text: str) -> None:
+    """The longest that Linux lets pass; it took minutes."""
+    secrets = Secrets.from_environment(
+        {"NOTES": f"{text}; Password=hunter2-Xy7q", "DB": f"{text}://me:Tr0ub4dor-3@db/x"}
+    )
+    assert Redactor(secrets).text("hunter2-Xy7q Tr0ub4dor-3").split() == ["REDACTEDxxxx", "REDACTEDxxx"]
