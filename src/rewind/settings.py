@@ -313,16 +313,17 @@ _WANTED = {
     "text": "a string",
     "table": "a table in a file",
     "number": "a number above 0",
-    "size": "a size such as 500M or 20G",
+    "size": "a size such as 500M or 20G, with its unit",
 }
 
 
 def size_in(text: str) -> int:
     """``20G`` in bytes. As the system's own tools read it: ``G`` and ``GiB`` are powers of 1024, ``GB`` of 1000.
 
+    A number alone is no size: whoever writes 20 means gigabytes, and what is beyond 20 bytes would be deleted.
     Raises ValueError.
     """
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) *(?:([kmgtp])(i?b)?|b)?", text.strip().lower(), re.ASCII)
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) *(?:([kmgtp])(i?b)?|b)", text.strip().lower(), re.ASCII)
     if found is None:
         raise ValueError(f"{text!r} is not a size, such as 500M or 20G.")
     base = 1000 if found[3] == "b" else 1024

@@ -81,7 +81,7 @@ def test_what_is_recorded_right_now_cannot_be_deleted(lab: MakeLab) -> None:
         refused = bench.rewind("rm", "live")
         assert refused.code == 6
         assert f"rewind: {session} is being recorded right now. Nothing was deleted." in refused.talk
-        assert "1 running" in bench.rewind("prune", "--older-than", "0s", "--max-size", "1").ok().talk
+        assert "1 running" in bench.rewind("prune", "--older-than", "0s", "--max-size", "1B").ok().talk
     assert sessions(bench) == [session]
     bench.rewind("rm", "live").ok()
     assert sessions(bench) == []

@@ -213,16 +213,15 @@ def test_the_password_of_a_proxy_is_not_shown(url, shown):
         ("20 GiB", 20 * 1024**3),
         ("20GB", 20 * 1000**3),
         ("1.5M", 3 * 512 * 1024),
-        ("500", 500),
         ("500B", 500),
-        ("0", 0),
+        ("0B", 0),
     ],
 )
 def test_a_size_is_read_as_the_systems_tools_read_it(written: str, count: int) -> None:
     assert size_in(written) == count
 
 
-@pytest.mark.parametrize("written", ["", "G", "-1G", "1e9", "1,5G", "20 Gb/s", "١٢", "1GI", "9" * 40])
+@pytest.mark.parametrize("written", ["", "G", "20", "0", "-1G", "1e9", "1,5G", "20 Gb/s", "١٢", "1GI", "9" * 40])
 def test_what_is_no_size_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="is not a size"):
         size_in(written)

@@ -29,6 +29,7 @@ DAY = 86_400
 KEPT_BY_STATUS = tuple(outcome.value for outcome in (Outcome.FAILED, Outcome.INTERRUPTED, Outcome.BROKEN, Outcome.OK))
 _FORK = re.compile(rb'"forked_from":\{"session":"([0-9a-f]{8})"')
 _FIRST_LINE = 64 * 1024
+_LEAST_OF_AN_ID = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,11 @@ def _found(home: Path, refs: Sequence[str], command: str) -> list[Session]:
             raise UsageError(
                 f"{session.file} is a file, not a session in the store.",
                 hint="delete the file itself" if command == "rm" else "a file stays until you delete it",
+            )
+        if command == "rm" and len(ref) < _LEAST_OF_AN_ID and ref != session.start.name:
+            raise UsageError(
+                f"{ref!r} is too little of an id to delete by: give four characters or more. Nothing was deleted.",
+                hint=f"rewind rm {session.id}",
             )
         found[session.folder] = session
     return list(found.values())

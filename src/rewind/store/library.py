@@ -163,7 +163,7 @@ class Library:
         return SessionNotFound(
             f"{step[:80]!r} is not a step of {before}: steps are numbers, as in {before}:1, and {before}:1.1 is the "
             "first tool call of step 1.",
-            hint=f"rewind inspect {shlex.quote(before)} shows its steps",
+            hint=f"See its steps: rewind inspect {shlex.quote(before)}",
         )
 
     def _describe(self, session: Session) -> str:

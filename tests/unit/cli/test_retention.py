@@ -81,6 +81,15 @@ def test_rm_deletes_all_or_nothing(rewind: Rewind, filled: Shelf, refs: list[str
     assert ids(rewind) == ["d", "c", "b", "a"]
 
 
+def test_rm_wants_four_characters_of_an_id_and_a_name_as_it_is(rewind: Rewind, filled: Shelf) -> None:
+    ran = rewind("rm", "dddd", "bbb")
+    assert (ran.code, len(ids(rewind))) == (2, 4)
+    assert "'bbb' is too little of an id to delete by: give four characters or more." in ran.talk
+    filled.add("eeeeeeee", b"{}", name="b")
+    assert rewind("rm", "b", "bbbb").text.count("Deleted") == 2
+    assert ids(rewind).count("b") == 0
+
+
 def test_an_ambiguous_prefix_deletes_nothing(rewind: Rewind, filled: Shelf) -> None:
     filled.add("aaaabbbb", b"{}", started=NOW)
     ran = rewind("rm", "aaaa")
@@ -224,9 +233,9 @@ def test_prune_keeps_what_it_is_told_to(rewind: Rewind, filled: Shelf, keep: tup
 
 
 def test_prune_by_size_deletes_the_oldest_and_no_more_than_it_must(rewind: Rewind, filled: Shelf) -> None:
-    assert rewind("prune", "--max-size", str(size(filled, *"abcd"))).talk.startswith("0 sessions deleted")
+    assert rewind("prune", "--max-size", f"{size(filled, *'abcd')}b").talk.startswith("0 sessions deleted")
     room = size(filled, *"bcd")
-    shown = rewind("prune", "--max-size", str(room), "--json").json()
+    shown = rewind("prune", "--max-size", f"{room}b", "--json").json()
     assert [(one["id"], one["why"]) for one in shown["deleted"]] == [(OLD, "too much")]
     assert shown["left"] == {"sessions": 3, "bytes": room}
     assert shown["over_bytes"] == 0
@@ -240,8 +249,9 @@ def test_prune_by_size_deletes_the_oldest_and_no_more_than_it_must(rewind: Rewin
         ([], "Nothing says what may be deleted: give --older-than or --max-size."),
         (["--keep", "failed"], "Nothing says what may be deleted"),
         (["--older-than", "yesterday"], "'yesterday' is neither a span"),
-        (["--max-size", "big"], "must be a size such as 500M or 20G, not 'big'"),
+        (["--max-size", "big"], "must be a size such as 500M or 20G, with its unit, not 'big'"),
         (["--max-size", "0"], "must be a size such as"),
+        (["--max-size", "20"], "must be a size such as 500M or 20G, with its unit, not '20'"),
         (["--max-size", "-5"], "must be a size such as"),
         (["--older-than", "1d", "--keep", "fialed"], "'fialed' does not say which sessions to keep."),
         (["--older-than", "1d", "--keep", "tag="], "'tag=' does not say which sessions to keep."),
@@ -291,7 +301,7 @@ def test_what_is_too_old_goes_by_itself(rewind: Rewind, filled: Shelf) -> None:
 
 def test_the_run_itself_and_what_was_imported_never_go_by_themselves(rewind: Rewind, filled: Shelf) -> None:
     filled.add("eeeeeeee", b"{}", started=NOW - 90 * DAY, imported=True)
-    dropped = retain(filled.home, limited(filled.home, REWIND_MAX_SIZE="1"), now=NOW, began=NOW - 70)
+    dropped = retain(filled.home, limited(filled.home, REWIND_MAX_SIZE="1B"), now=NOW, began=NOW - 70)
     assert dropped is not None
     assert ids(rewind) == ["d", "e"]
     assert dropped.over > 0
@@ -306,8 +316,9 @@ def test_the_run_itself_and_what_was_imported_never_go_by_themselves(rewind: Rew
         ("keep-days = 0", "'keep_days' must be a number above 0, not 0"),
         ("keep-days = true", "'keep_days' must be a number above 0, not True"),
         ('keep-days = "30"', "'keep_days' must be a number above 0, not '30'"),
-        ("max-size = false", "'max_size' must be a size such as 500M or 20G, not False"),
-        ('max-size = "much"', "'max_size' must be a size such as 500M or 20G, not 'much'"),
+        ("max-size = false", "'max_size' must be a size such as 500M or 20G, with its unit, not False"),
+        ("max-size = 20", "'max_size' must be a size such as 500M or 20G, with its unit, not 20"),
+        ('max-size = "much"', "'max_size' must be a size such as 500M or 20G, with its unit, not 'much'"),
         ('keep = "failed"', "'keep' must be a list of strings"),
     ],
 )

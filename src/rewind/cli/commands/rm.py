@@ -21,7 +21,8 @@ def command(app: App, sessions: tuple[str, ...], as_json: bool) -> int:
     Nothing is asked, and nothing comes back. If one of them is unknown, or is being recorded right now, none is
     deleted. Forks of a session stay, and replay without it: they have copies of the steps they share with it.
 
-    Exit code: 0 deleted · 3 a session was not found · 6 one is being recorded, or the store cannot be written.
+    Exit code: 0 deleted · 2 less than four characters of an id · 3 a session was not found · 6 one is
+    being recorded, or the store cannot be written.
 
     \b
     Examples:
