@@ -9,16 +9,20 @@ from pathlib import Path
 import pytest
 
 from rewind.model.clock import SystemClock
-from rewind.model.http import RequestHead, ResponseHead
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import SessionId
+from rewind.model.message import Answered
 from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending, Step
 from rewind.playback.policies import RecordAll
+from rewind.providers.api import Reader
+from rewind.providers.catalogue import identify
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs import writer_thread as threads
 from rewind.runs.junction import Junction
+from rewind.runs.step_writer import StepSummary
 from rewind.runs.writer_thread import WriterThread
 from rewind.store.catalog.database import Catalog, SessionQuery, find_sessions
 from rewind.store.journal.writer import SessionWriter
@@ -205,3 +209,43 @@ def test_a_running_session_that_is_read_while_a_part_is_packed_is_not_called_dam
     found, _ = read(tmp_path)
     assert found.damage == () and [step.response for step in found.steps] == [None]
     recorder.writer_thread.close()
+
+
+def test_a_step_that_a_bug_kept_out_of_the_journal_is_told_by_its_short_lines_after_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_given: object, **_named: object) -> None:
+        raise RuntimeError("a bug")
+
+    recorder = Recorder(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(StepSummary, "request", bug)
+        asyncio.run(recorder.ask(1))
+        recorder.writer_thread.close(lambda: recorder.writer.end(ended=2.0, exit_code=0, redactions=0, remarks=()))
+    assert isinstance(recorder.writer_thread.failure, RuntimeError)
+    found, bodies = read(tmp_path)
+    assert found.damage == () and bodies[1:] == [whole_answer(1)]
+
+
+@pytest.mark.usefixtures("never_quiet")
+def test_a_killed_session_is_read_though_a_step_of_it_cannot_be_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(tmp_path / "whole")
+    ask_all(recorder)
+    shutil.copytree(tmp_path / "whole", tmp_path / "killed")
+    recorder.end()
+    reader = type(identify(HEAD).reader)
+    answered = reader.answered
+
+    def bug(self: Reader, request: HttpRequest, response: HttpResponse) -> Answered:
+        if b"answer 1" in response.body:
+            raise TypeError("a bug")
+        return answered(self, request, response)
+
+    monkeypatch.setattr(reader, "answered", bug)
+    found, bodies = read(tmp_path / "killed")
+    assert bodies[1] == whole_answer(1)
+    assert [step.response and step.response.reading.text for step in found.steps] == ["", "a2 b2 c2", "answer 3"]
+    (damage,) = found.damage
+    assert "step 1" in damage and "a bug" in damage

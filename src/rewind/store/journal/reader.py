@@ -271,10 +271,14 @@ class FolderReader(SessionReader):
                     found[step.index] = step
                 except DamagedStore as problem:
                     damage.append(f"what step {step.index} means cannot be worked out: {problem.message}")
-        for made in Meanings(list(found.values()), bodies, ignore).steps():
+        for index, step in found.items():
+            try:
+                (made,) = Meanings([step], bodies, ignore).steps()
+            except Exception as error:  # noqa: BLE001  a codec's fault must not cost a session
+                damage.append(f"what step {index} means cannot be worked out, for a bug in Rewind: {error!r}")
+                continue
             # The conversation it belongs to takes all steps to tell.
-            thread = found[made.index].request.thread
-            found[made.index] = replace(made, request=replace(made.request, thread=thread))
+            found[index] = replace(made, request=replace(made.request, thread=step.request.thread))
         return [found.get(step.index, step) for step in steps]
 
     def _from_part(

@@ -63,6 +63,8 @@ class SessionWriter:
         self._short_lines: GrowingFile | None = None
         self._told_in_short: set[int] = set()
         """Steps that the journal itself does not tell of, or not yet whole."""
+        self._requested: set[int] = set()
+        """Steps of which the journal tells the request, and not yet the answer."""
         self.storing = threading.RLock()
         """Held while the bytes of a request are stored."""
         self._pack = pack
@@ -121,6 +123,7 @@ class SessionWriter:
             with self._writing(f"the request of step {request.index}"):
                 self._write(records.request_fields(request))
                 self._counter.request(request.index, RequestFacts.of(request))
+                self._requested.add(request.index)
 
     def part(self, index: int, head: ResponseHead) -> PartFile:
         """The file for an answer that is arriving."""
@@ -171,7 +174,9 @@ class SessionWriter:
         self._write(records.response_fields(index, self._clock.now(), response, times))
         self._counter.answer(index, AnswerFacts.of(response))
         with self._lines:
-            self._told_in_short.discard(index)
+            if index in self._requested:
+                self._requested.discard(index)
+                self._told_in_short.discard(index)
             lines = self._short_lines
             if lines is not None and lines.size > _MOST_SHORT_LINES and not self._told_in_short:
                 lines.clear()
@@ -243,7 +248,7 @@ class SessionWriter:
             self._write(records.end_fields(end, totals_fields(self.totals), self._pack.size))
             for stream in blobs:
                 (self.folder / f"{stream}.part").unlink(missing_ok=True)
-            if self.broken is None:
+            if self.broken is None and not self._told_in_short:
                 (self.folder / SHORT_LINES).unlink(missing_ok=True)
         self.close()
 
