@@ -14,7 +14,7 @@ part file (one write); it waits for the writer thread only at the end of an answ
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from rewind.conversation.threads import Threads
@@ -302,7 +302,7 @@ class RecordedExchange(PassThrough):
             position += chunk.size
         bare = StepResponse(ending=Ending.COMPLETE, head=None, ms=0.0, tape=PUT_IN)
         kept = answer.finish(0, bare, self._junction.redactor.response_headers(response.trailers))
-        self._write(lambda step_writer: on_written(replace(kept, reading=step_writer.response(answer, kept))))
+        self._write(lambda step_writer: step_writer.response(answer, kept, on_written))
 
     def _read(self, response: StepResponse) -> None:
         """A provider's answer is written, and understood."""

@@ -7,7 +7,7 @@ a remark says what was not understood.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
@@ -269,8 +269,8 @@ class StepWriter:
             self.writer_thread.later(store)
 
     def later(self, work: Callable[["StepWriter"], Any]) -> None:
-        """Have this done when there is time, after all that was told of this step before."""
-        self.writer_thread.later(lambda: self.writer_thread.when_quiet(lambda: work(self)))
+        """Have this done soon, when the bytes of the request are kept."""
+        self.writer_thread.later(lambda: work(self))
 
     async def now(self, work: Callable[["StepWriter"], T]) -> T | None:
         """Have this done, and wait until it is; ``None`` when that failed, which the writer thread remembers."""
@@ -333,7 +333,7 @@ class StepWriter:
             self._told = request
             self.writer_thread.writer.asked(request)
 
-    def _acknowledge(self, response: StepResponse, body: bytes | None) -> Callable[[Reading], object]:
+    def _acknowledge(self, response: StepResponse, body: bytes | Iterator[bytes] | None) -> Callable[[Reading], object]:
         self._tell_request()
         return self.writer_thread.writer.answered(self.index, response, body)
 
@@ -344,27 +344,39 @@ class StepWriter:
         self.written = replace(read, body=kept.body, body_size=kept.body_size)
         self.writer_thread.writer.request_line(self.written)
 
-    def response(self, answer: AnswerRecorder | None, response: StepResponse) -> Reading:
+    def response(
+        self, answer: AnswerRecorder, response: StepResponse, on_written: Callable[[StepResponse], None]
+    ) -> None:
         """An answer that no provider gave."""
-        body = b"" if answer is None else answer.body
-        response = replace(response, reading=self._summary.reading(answer, response))
-        self.writer_thread.writer.response(self.index, response, body)
-        return response.reading
+        body = answer.body
+        write = self._acknowledge(response, body)
+
+        def read() -> None:
+            reading = self._summary.reading(answer, response)
+            write(reading)
+            on_written(replace(response, reading=reading))
+
+        self.writer_thread.when_quiet(read, len(body or b""))
 
     def copy(self, step: Step, response: HttpResponse | None) -> None:
         """The answer of a recorded step, which was played again."""
         assert step.response is not None, "there is something to copy"
         copied = replace(step.response, tape=step.index)
-        if response is None:
-            self.writer_thread.writer.response(self.index, copied, b"")
-        elif response.long_body is not None:
-            self.writer_thread.writer.response(self.index, copied, response.long_body.blocks())
-        elif copied.reading == Reading():  # from a file: what an answer says is made of its bytes
-            copied = replace(copied, reading=self._summary.read_again(response))
-            self.writer_thread.writer.response(self.index, copied, response.body)
-        else:
-            self.writer_thread.writer.response(self.index, copied, response.body)
-            self._summary.heard(response)
+        if response is None or response.long_body is not None:
+            body = b"" if response is None or response.long_body is None else response.long_body.blocks()
+            write = self._acknowledge(copied, body)
+            self.writer_thread.when_quiet(lambda: write(copied.reading))
+            return
+        write = self._acknowledge(copied, response.body)
+
+        def read() -> None:
+            if copied.reading == Reading():  # from a file: what an answer says is made of its bytes
+                write(self._summary.read_again(response))
+            else:
+                write(copied.reading)
+                self._summary.heard(response)
+
+        self.writer_thread.when_quiet(read, len(response.body))
 
 
 def as_it_goes_out(changed: HttpRequest, kept: RequestHead) -> HttpRequest:

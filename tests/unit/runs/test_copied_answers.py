@@ -1,6 +1,7 @@
 """What a fork plays from its tape is kept in its own session: at once, whole, and however long it is."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rewind.model.http import HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import SessionId
 from rewind.model.session import SessionStart
 from rewind.model.step import Ending, Step, StepResponse
+from rewind.runs import writer_thread as threads
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.step_writer import StepWriter
 from rewind.runs.writer_thread import WriterThread
@@ -77,3 +79,24 @@ def test_a_copy_that_fails_is_counted_as_lost(tmp_path: Path) -> None:
         writer.response(1, COMPLETE, blocks())
     assert writer.lost == {1}
     writer.close()
+
+
+def test_what_was_played_is_kept_before_anything_is_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "QUIET_SECONDS", 1e6)
+    base = new_session(tmp_path, "7f3a2b9c")
+    thread = WriterThread(base)
+    step_writer = StepWriter(thread, 1.0, Threads(), (), lambda _subject, _text: None)
+    step_writer.keep(HEAD, len(QUESTION), lambda: QUESTION, understand)
+    thread.when_quiet(lambda: base.response(1, COMPLETE, b"{}"))
+    end(thread)
+    tape = RecordedSteps(FolderReader(base.folder))
+    (step,) = tape.recording.steps
+    fork = WriterThread(new_session(tmp_path, "0a0b0c0d"))
+    copied(fork, step, tape.answer(step))
+    done = threading.Event()
+    fork.later(done.set)
+    assert done.wait(10)
+    (seen,) = FolderReader(fork.writer.folder).recording().steps  # as a kill at this moment would leave it
+    assert seen.response is not None and seen.response.tape == 1
+    assert seen.bodies(FolderReader(fork.writer.folder).blob) == (QUESTION, b"{}")
+    end(fork)

@@ -181,7 +181,9 @@ class SessionWriter:
             if lines is not None and lines.size > _MOST_SHORT_LINES and not self._told_in_short:
                 lines.clear()
 
-    def answered(self, index: int, response: StepResponse, body: bytes | None) -> Callable[[Reading], object]:
+    def answered(
+        self, index: int, response: StepResponse, body: bytes | Iterator[bytes] | None
+    ) -> Callable[[Reading], object]:
         """Keep a whole answer, and say so in short, before the agent sees its end; ``None``: its part has the bytes.
 
         What it gives back writes the line with its meaning, later.
