@@ -263,7 +263,6 @@ class StepWriter:
         def store() -> None:
             request = HttpRequest(head=head, body=body())
             self._kept = kept = self.writer_thread.writer.request_bytes(bare, request.body)
-            self._tell_request()  # a provider may be paid for it before anything is answered
             self.writer_thread.when_quiet(lambda: self._request_line(kept, understood(request)), len(request.body))
 
         if size > SHORT_WORK or not self.writer_thread.here(store):

@@ -4,7 +4,6 @@ What the agent waits for comes first; what can wait (the meaning of steps) is do
 much of it waits that it must not grow any more. Short work is done by the gateway's own thread: see ``StepWriter``.
 """
 
-import os
 import sys
 import threading
 from collections import deque
@@ -32,7 +31,6 @@ class WriterThread:
     """Writes in the order it is told to: first what is wanted now, then what can wait."""
 
     def __init__(self, writer: SessionWriter) -> None:
-        self._pid = os.getpid()
         self.writer = writer
         self.failure: BaseException | None = None
         """A bug of ours while writing; the run goes on, and says so at its end."""
@@ -63,11 +61,8 @@ class WriterThread:
             self._work.put((work, on_result))
 
     def here(self, work: Callable[[], Any]) -> bool:
-        """Do it on this thread, if no other one stores a request now; whether it was done.
-
-        Never in a forked child: the files are its parent's, and there they would be written twice.
-        """
-        if os.getpid() != self._pid or not self.writer.storing.acquire(blocking=False):
+        """Do it on this thread, if no other one stores a request now; whether it was done."""
+        if not self.writer.storing.acquire(blocking=False):
             return False
         try:
             self._attempt(work)
