@@ -27,6 +27,8 @@ _UNSURE = _words("auth bearer cookie cookies dsn jwt key keys pat sas sig signat
 _SURE_PAIRS = {"key": frozenset({"access", "api", "private"}), "token": frozenset({"access", "auth", "refresh"})}
 _ENDINGS = ("password", "passwd", "passphrase", "secret", "credential", "credentials", "apikey", "token", "key")
 """Words that people write together with the one before them: ``PGPASSWORD``."""
+_KEY_AT_THE_END = _words("auth bearer jwt key pat token")
+"""As the last word after another one: an agent may not start without such a variable, whatever its value."""
 _NOT_A_VALUE = _words(
     """
     agent algorithm askpass cmd command count dir directory enabled env expiration expires expiry file format header
@@ -64,6 +66,14 @@ def variable_kind(name: str) -> str | None:
         if word in _UNSURE or ending is not None:
             kind = "loose"
     return kind
+
+
+def names_a_key(name: str) -> bool:
+    """Whether an agent may need this variable set before it starts: ``HF_TOKEN`` may be; ``SORT_KEYS`` and ``HOTKEY``
+    hold other things, although a secret may stand there, too."""
+    kind = variable_kind(name)
+    words = _WORD.findall(name)
+    return kind == "plain" or (kind == "loose" and len(words) > 1 and words[-1].lower() in _KEY_AT_THE_END)
 
 
 def names_this_machine(value: str, environ: Mapping[str, str]) -> bool:

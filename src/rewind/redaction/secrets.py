@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-from rewind.credentials import names_this_machine, variable_kind
+from rewind.credentials import names_a_key, names_this_machine, variable_kind
 from rewind.model.http import RequestHead
 from rewind.redaction.names import (
     COOKIE_HEADERS,
@@ -106,14 +106,18 @@ class Secrets:
 
 
 def credential_variables(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the variables that hold credentials and nothing else; a replay gives them dummies."""
-    return tuple(
-        sorted(
-            name
-            for name, value in env.items()
-            if any(not names_this_machine(secret, env) for secret in _in_named_variable(name, value))
-        )
-    )
+    """The names of the variables that hold credentials and nothing else; a replay gives them dummies.
+
+    Mostly the name alone says so: an agent that was recorded with ``OPENAI_API_KEY=EMPTY`` does not start without it
+    either, although that value is no secret.
+    """
+    return tuple(sorted(name for name, value in env.items() if _is_key(name, value, env)))
+
+
+def _is_key(name: str, value: str, env: Mapping[str, str]) -> bool:
+    if names_a_key(name):
+        return bool(value.strip()) and not is_location(value)
+    return any(not names_this_machine(secret, env) for secret in _in_named_variable(name, value))
 
 
 def _in_variable(name: str, value: str) -> Iterator[str]:

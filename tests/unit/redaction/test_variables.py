@@ -26,7 +26,7 @@ def test_with_a_usual_desktop_nothing_of_a_prompt_is_redacted(desktop: str) -> N
     prompt = json.dumps({"messages": [f"{name}={value}" for name, value in variables.items()]})
     assert Secrets.from_environment(variables).scanner.find(prompt.encode()) == []
     assert len(Secrets.from_environment(variables)) == 0
-    assert credential_variables(variables) == ()
+    assert set(credential_variables(variables)) <= {"OPENAI_API_KEY", "POSTGRES_PASSWORD", "DB_PASS", "REDIS_PWD"}
     assert OwnSecrets.of(variables).removed(prompt.encode()) == prompt.encode()
 
 
@@ -114,6 +114,30 @@ def test_an_address_is_not_replaced_by_a_dummy_in_a_replay() -> None:
     variables = {"SENTRY_DSN": f"https://{RANDOM}@o4501.ingest.sentry.io/4507", "URL": f"https://a:{RANDOM}@host/"}
     assert credential_variables(variables) == ()
     assert credential_variables({"GH_PAT": RANDOM}) == ("GH_PAT",)
+
+
+@pytest.mark.parametrize("value", ["EMPTY", "dummy", "sk-test-1", "x", "0", "not-needed", "REDACTEDxxxx"])
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "HF_TOKEN", "AZURE_OPENAI_KEY", "DB_PASS"])
+def test_a_key_that_is_no_secret_is_remembered_by_its_name_and_stays_in_prompts(name: str, value: str) -> None:
+    assert credential_variables({name: value, "HOME": "/home/x"}) == (name,)
+    assert removed({name: value}, f"<{value}>") == f"<{value}>"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_API_KEY", ""),
+        ("OPENAI_API_KEY", "  "),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/srv/account.json"),
+        ("MAX_TOKENS", "4096"),
+        ("SORT_KEYS", "true"),
+        ("HOTKEY", "ctrl+p"),
+        ("KEY", "left"),
+        ("OPENAI_API_KEY_FILE", "key.txt"),
+    ],
+)
+def test_what_is_no_key_gets_no_dummy(name: str, value: str) -> None:
+    assert credential_variables({name: value}) == ()
 
 
 def test_the_trace_recorder_has_the_same_table() -> None:
