@@ -55,6 +55,8 @@ class InProcessOptions:
     tags: dict[str, str] = field(default_factory=dict)
     keep: bool = True
     """A replay becomes a session of its own (``replay_of``). False: it leaves nothing behind."""
+    part_of: str | None = None
+    """The session of ``rewind record`` that this process is recorded in, too."""
     offline_error: Callable[[str], str] | None = None
     """The text of the error for a connection that is stopped, from the URL (or ``host:port``) it was for."""
     adopt_threads: bool = False

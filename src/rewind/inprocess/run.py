@@ -42,6 +42,7 @@ from rewind.inprocess.redirect.callers import Caller, Offline
 from rewind.inprocess.redirect.open_connections import UnseenConnections
 from rewind.inprocess.shared_gateway import SharedGateway, shared_gateway
 from rewind.inprocess.tool_calls import PlayedTool, ToolCallPolicy, ToolCalls, ToolUnderWay, within_tools
+from rewind.model.ids import SessionId
 from rewind.model.step import Step, StepKind
 from rewind.playback.decision import Policy
 from rewind.playback.policies import RecordAll, Replay
@@ -209,6 +210,8 @@ class InProcessRun(Caller):
             )
         else:
             return None
+        if options.part_of is not None:
+            start = replace(start, part_of=SessionId(options.part_of))
         return SessionRecording(options.home, start, redactor, options.clock, printed=())
 
     # ── what the agent's own code does ───────────────────────────────────────────────────────────────────

@@ -109,6 +109,8 @@ class SessionStart:
     """``none``, ``file``, ``pipe`` or ``tty``."""
     replay_of: SessionId | None = None
     forked_from: Lineage | None = None
+    part_of: SessionId | None = None
+    """The session of ``rewind record`` around the program that recorded this one: it holds the same requests."""
     imported: bool = False
     """Whether it came in a file: its command may be anybody's, so it is shown and never run."""
 

@@ -17,6 +17,7 @@ IDS = frozenset(
     {
         (SessionStart, "id"),
         (SessionStart, "replay_of"),
+        (SessionStart, "part_of"),
         (SessionEnd, "stdin"),
         (SessionEnd, "stdout"),
         (SessionEnd, "stderr"),

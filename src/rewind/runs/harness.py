@@ -209,16 +209,19 @@ def behind_gateway(
     tee: Tee | None = None,
     offline: bool = False,
     live_hosts: tuple[str, ...] = (),
+    again: bool = False,
 ) -> Iterator[AgentRun]:
     """Start the command; what it asks of the hosts of ``start`` comes to the listener, and waits there.
 
     ``begin`` writes the first line of the journal, where the run becomes a session, whose last line is to be written
     within; if the agent then cannot be started, nothing of it stays. ``tee`` is told of the agent's standard streams,
-    too. Raises EnvironmentProblem, CommandNotFound.
+    too. ``again``: what it did is done once more, and the child is told so. Raises EnvironmentProblem, CommandNotFound.
     """
     rules = host_rules(start)
     ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
     with _prompt_threads(), _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
+        if again:
+            variables["REWIND_REPLAY"] = "1"
         recording = begin()
         tees = [*([] if tee is None else [tee]), *([] if recording is None else [recording.outputs.tee])]
 

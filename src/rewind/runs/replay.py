@@ -59,6 +59,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
                 tee=keep_printed,
                 offline=options.on_miss != "live",
                 live_hosts=options.live_hosts,
+                again=True,
             ) as run,
         ):
             return (answers or _taped_run(options, reader, redactor)).through(run, printed)

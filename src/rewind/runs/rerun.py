@@ -115,6 +115,7 @@ def rerun_start(
         ignore=ignore,
         replay_of=None,
         forked_from=None,
+        part_of=None,
     )
 
 

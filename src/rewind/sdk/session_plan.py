@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from rewind.reading.retention import retain
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.upstream import upstream_of
+from rewind.sdk.outer_run import outer_run
 from rewind.settings import Settings, read_settings
 from rewind.store.journal.reader import SessionReader
 from rewind.store.library import Library
@@ -41,6 +43,8 @@ class PlannedSession(NamedTuple):
     """Writes the session of that id as the file that was asked for. Raises RewindError."""
     make_room: Callable[[], str | None] | None
     """Deletes old sessions, and says in a sentence what it did; raises RewindError. ``None`` without a limit."""
+    forget: Callable[[], None]
+    """Called when all is over."""
 
 
 def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
@@ -55,11 +59,13 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
             "upstream_proxy": asked["upstream_proxy"],
         }
     )
-    library = Library(settings.home)
+    library, outer = Library(settings.home), outer_run()
     recorded = None if mode == "record" else _recorded(asked, library, mode)
     tape = None if recorded is None else library.open(recorded)
+    # The program is run again: what it asks is answered from a recording, and is none itself.
+    passing = outer.passing_store() if outer is not None and outer.again and mode != "replay" else None
     options = InProcessOptions(
-        home=settings.home,
+        home=passing or settings.home,
         name=asked["name"],
         mode="record" if tape is None else "replay",
         tape=tape,
@@ -73,11 +79,15 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
         upstream=upstream_of(settings, connect_to=tuple(asked["connect_to"]), insecure=False),
         tags=dict(asked["tags"]),
         keep=mode != "replay",
+        part_of=None if outer is None or outer.again else outer.session,
     )
+    if passing is not None:
+        forget = partial(shutil.rmtree, passing, ignore_errors=True)
+        return PlannedSession(InProcessRun(options), tape, lambda _session_id: None, None, forget)
     write = partial(_write_cassette, asked["cassette"], settings.home)
     is_limited = settings.keep_days is not None or settings.max_size is not None
     make_room = partial(_make_room, settings, SystemClock().now()) if is_limited else None
-    return PlannedSession(InProcessRun(options), tape, write, make_room)
+    return PlannedSession(InProcessRun(options), tape, write, make_room, lambda: None)
 
 
 def _recorded(asked: Mapping[str, Any], library: Library, mode: "Mode") -> Session | None:

@@ -63,6 +63,7 @@ class SessionRun:
         self._tape: SessionReader | None = None
         self._write: Callable[[str], None] = lambda _session_id: None
         self._make_room: Callable[[], str | None] | None = None
+        self._forget: Callable[[], None] = lambda: None
         self._records = self.run.mode == "record"
         """Nobody depends on it yet: where it goes wrong, the program goes on without."""
 
@@ -86,7 +87,7 @@ class SessionRun:
         # Lazily: a program that carries the decorator switched off never loads the engine.
         from rewind.sdk.session_plan import planned_session
 
-        engine, self._tape, self._write, self._make_room = planned_session(self._asked, self.run.mode)
+        engine, self._tape, self._write, self._make_room, self._forget = planned_session(self._asked, self.run.mode)
         self._records = self._tape is None
         engine.start()
         self._engine = engine
@@ -172,6 +173,7 @@ class SessionRun:
         tape, self._tape = self._tape, None
         if tape is not None:
             tape.__exit__(None, None, None)
+        self._forget()
 
 
 def _hold_limits(make_room: Callable[[], str | None]) -> None:

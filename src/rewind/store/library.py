@@ -46,14 +46,15 @@ class Library:
         """The session of that id, name or id prefix, or ``last``, ``last~1``, …, which probes do not count for; or the
         one in a cassette or trace of that path.
 
-        A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix.
+        A full id comes first, then a name (people call their runs "bad", which is hexadecimal), then a prefix. A replay
+        that was kept is found by its id: ``last`` and the name keep meaning what was recorded.
         """
         if is_session_file(ref):
             return open_session_file(ref).session
         folders = self._folders()
         if found := _LAST.fullmatch(ref):
             back = int(found[1] or 0)
-            runs = (session for session in self._newest(folders) if not session.is_probe)
+            runs = (session for session in self._recorded(folders) if not session.is_probe)
             if session := next(islice(runs, back, None), None):
                 return session
         elif session := self._by_id(ref, folders) or self._by_name(ref, folders) or self._by_prefix(ref, folders):
@@ -110,6 +111,14 @@ class Library:
             if (found := peek(self._sessions / folder)) is not None:
                 yield found[0]
 
+    def _recorded(self, folders: list[str]) -> Iterator[Session]:
+        """Those that somebody recorded, newest first: neither replays, nor what a session beside them holds, too."""
+        ids = {folder[-8:] for folder in folders}
+        for folder in folders:
+            found = peek(self._sessions / folder)
+            if found is not None and not _is_mere_replay(*found) and found[0].start.part_of not in ids:
+                yield found[0]
+
     def _by_id(self, ref: str, folders: list[str]) -> Session | None:
         if len(ref) != 8:
             return None
@@ -121,15 +130,20 @@ class Library:
         return self._only(ref, [folder for folder in folders if folder[-8:].startswith(ref.lower())])
 
     def _by_name(self, ref: str, folders: list[str]) -> Session | None:
-        """The newest of that name. Looks for its text in the first bytes, and only then reads the line."""
+        """The newest of that name that is no replay of another, if there is one.
+
+        Looks for its text in the first bytes, and only then reads the line."""
+        replay: Session | None = None
         needles = {json.dumps(ref, ensure_ascii=plain).encode(errors="replace") for plain in (True, False)}
         for folder in folders:
             start = self._first_bytes(folder)
             if any(needle in start for needle in needles):
                 found = peek(self._sessions / folder)
                 if found is not None and found[0].start.name == ref:
-                    return found[0]
-        return None
+                    if not _is_mere_replay(*found):
+                        return found[0]
+                    replay = replay or found[0]
+        return replay
 
     def _first_bytes(self, folder: str) -> bytes:
         try:
@@ -195,3 +209,12 @@ class Library:
             f"No session is called {shown}.",
             hint=(f"Nearest: {nearest}. " if nearest else "") + "See them all: rewind list",
         )
+
+
+def _is_mere_replay(session: Session, totals: Totals | None) -> bool:
+    """Whether this is another session once more. What ``mode="extend"`` has added to a recording is a recording itself;
+    it is of a program's own process, whose output nobody keeps."""
+    if session.start.replay_of is None:
+        return False
+    is_extended = session.end is not None and session.end.stdout is None
+    return not (is_extended and totals is not None and totals.replayed < totals.steps)

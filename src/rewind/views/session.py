@@ -47,6 +47,7 @@ def session(value: Session, totals: Totals | None = None) -> dict[str, Any]:
         "all_hosts": start.all_hosts,
         "replay_of": start.replay_of,
         "forked_from": lineage(start.forked_from),
+        "part_of": start.part_of,
         "redactions": end.redactions if end else None,
         "remarks": list(end.remarks) if end else [],
         "broken": end.broken if end else None,

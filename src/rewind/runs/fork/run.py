@@ -130,7 +130,7 @@ class _ForkRun:
 
         with (
             closing(listen(options.port)) as listener,
-            behind_gateway(agent, start, options.home, listener, begin) as run,
+            behind_gateway(agent, start, options.home, listener, begin, again=True) as run,
         ):
             recording = run.recording
             assert recording is not None, "a fork is always recorded"

@@ -64,7 +64,7 @@ def _without_empty(fields: Fields) -> Fields:
 
 def session_record(start: SessionStart) -> Fields:
     fields = asdict(start)
-    for name in ("id", "started", "rewind_version", "imported"):  # in the small print, or known
+    for name in ("id", "started", "rewind_version", "part_of", "imported"):  # in the small print, of a store, or known
         del fields[name]
     always = {name: fields.pop(name) for name in ("name", "command", "cwd")}
     stdin = fields.pop("stdin_kind")

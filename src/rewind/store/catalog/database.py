@@ -24,7 +24,7 @@ from rewind.store.journal.reader import end_in, peek, start_in, status_of
 from rewind.store.journal.totals import Totals
 from rewind.store.replays import ServedAgain
 
-_VERSION = 5
+_VERSION = 6
 _Result = TypeVar("_Result")
 _UNPRICED = f"""
     type = 'llm_call' AND cost IS NULL
@@ -250,7 +250,9 @@ _KEYS = {
 }
 _ORDERS = {By.DAY: "grouped"}
 _BY_COST = "cost DESC NULLS LAST, calls DESC, grouped"
-_CALLS = "type = 'llm_call' AND NOT replayed"
+_ONCE = "nr NOT IN (SELECT nr FROM sessions WHERE part_of IN (SELECT id FROM sessions))"
+"""A program that records itself under ``rewind record`` is in the store twice, and asked once."""
+_CALLS = f"type = 'llm_call' AND NOT replayed AND {_ONCE}"
 _COUNTED = f"""
     count(*) AS calls,
     {", ".join(f"coalesce(sum({name}), 0) AS {name}" for name in TOKENS)},
@@ -286,7 +288,7 @@ def _report(db: Any, by: By, first: date | None, last: date, served_again: Itera
     ).fetchall()
     sessions, other_steps = db.execute(
         f"SELECT count(DISTINCT nr) FILTER ({_CALLS}), count(*) FILTER (type IS DISTINCT FROM 'llm_call') "  # noqa: S608
-        f"FROM steps WHERE {within}",
+        f"FROM steps WHERE {_ONCE} AND {within}",
         values,
     ).fetchone()
     (damaged,) = db.execute(

@@ -28,7 +28,7 @@ _OF_BOTH = columns(
 )
 SESSION = columns(
     INTEGER="nr",
-    VARCHAR="folder id name program replay_of first last prices",
+    VARCHAR="folder id name program replay_of part_of first last prices",
     DOUBLE="started ended",
     BIGINT="exit_code size damaged",
     BOOLEAN="broken probe",
@@ -112,6 +112,7 @@ def _session_row(folder: str, first: bytes, last: bytes) -> Fields:
         "started": start.started,
         "program": program_of(start.command),
         "replay_of": start.replay_of,
+        "part_of": start.part_of,
         "probe": start.forked_from is not None and start.forked_from.probe,
         "first": first.decode(errors="replace"),
     }

@@ -53,6 +53,7 @@ def session_start(fields: Fields) -> SessionStart:
         stdin_kind=fields.get("stdin_kind") or "none",
         replay_of=fields.get("replay_of"),
         forked_from=lineage_in(fields.get("forked_from")),
+        part_of=fields.get("part_of"),
         imported=bool(fields.get("imported")),
     )
 
@@ -370,7 +371,7 @@ _Shape = dict[str, tuple[type, ...]]
 _SESSION: _Shape = {
     "run": _TEXT, "ts": _NUMBER, "name": _SOME_TEXT, "command": _LIST, "cwd": _SOME_TEXT,
     "rewind_version": _SOME_TEXT, "tags": _TABLE, "key_variables": _LIST, "base_urls": _TABLE, "hosts": _LIST,
-    "ignore": _LIST, "stdin_kind": _SOME_TEXT, "replay_of": _SOME_TEXT,
+    "ignore": _LIST, "stdin_kind": _SOME_TEXT, "replay_of": _SOME_TEXT, "part_of": _SOME_TEXT,
 }  # fmt: skip
 _REQUEST: _Shape = {
     "step": _COUNT, "ts": _NUMBER, "type": _TEXT, "provider": _TEXT, "key": _TEXT, "method": _TEXT, "scheme": _TEXT,
