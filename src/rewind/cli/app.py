@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rewind.cli.commands import HOME_GIVEN
 from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, RewindError
 from rewind.model.clock import SystemClock
@@ -74,6 +75,7 @@ def _or_say_why_not(work: Callable[[Any], None]) -> None:
 def _remember_home(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         context.ensure_object(App).home_flag = value
+        context.meta[HOME_GIVEN] = value
 
 
 def _remember_debug(context: click.Context, _parameter: click.Parameter, value: bool) -> None:

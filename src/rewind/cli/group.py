@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from rewind.cli.app import App, common_options
-from rewind.cli.commands import ALIASES, COMMANDS, COMPLETE_VARIABLE, help_text
+from rewind.cli.commands import ALIASES, COMMANDS, COMPLETE_VARIABLE, for_this_store, help_text
 from rewind.errors import EnvironmentProblem, RewindError, UsageError
 
 
@@ -59,7 +59,7 @@ def dispatch(arguments: list[str], show_traceback: Callable[[], None]) -> int:
     app = App()
     try:
         with root.make_context("rewind", list(arguments), obj=app) as context:
-            code = root.invoke(context)
+            code = _invoke(context)
     except (RewindError, KeyboardInterrupt):
         if app.debug:
             show_traceback()
@@ -77,6 +77,15 @@ def dispatch(arguments: list[str], show_traceback: Callable[[], None]) -> int:
         if not isinstance(sys.exc_info()[1], KeyboardInterrupt):  # who interrupts wants to leave
             app.finish_deletions()
     return code if isinstance(code, int) else 0
+
+
+def _invoke(context: click.Context) -> object:
+    """Do what is asked; the hint of what goes wrong is for the store of this call."""
+    try:
+        return root.invoke(context)
+    except RewindError as error:
+        error.hint = error.hint and for_this_store(error.hint)
+        raise
 
 
 def complete(instruction: str) -> int:

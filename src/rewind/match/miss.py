@@ -96,10 +96,15 @@ class Miss:
         return writable("\n".join(self._ignore_lines()))
 
     @property
+    def advice(self) -> str:
+        """What to do about it, in commands."""
+        commands = self._replay_advice() if self.fork_at is None else self._fork_advice()
+        return writable("\n".join(["What to do", *self._ignore_lines(), *commands]))
+
+    @property
     def report(self) -> str:
         """The facts, and what to do about it."""
-        advice = [*self._ignore_lines(), *(self._replay_advice() if self.fork_at is None else self._fork_advice())]
-        return writable("\n".join([*self._fact_lines(), "", "What to do", *advice]))
+        return f"{self.facts}\n\n{self.advice}"
 
     # ── its text ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -222,18 +222,19 @@ def test_a_cassette_is_exported_like_any_session(rewind: Rewind, shelf: Shelf, t
 
 
 def test_hints_name_the_file_where_the_store_does_not_know_the_session(
-    rewind: Rewind, shelf: Shelf, home: Path
+    rewind: Rewind, shelf: Shelf, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refund(begin(shelf, "aaaa0001", name="good")).end()
     refund(begin(shelf, "bbbb0002", name="bad"), agrees=False).end()
     for name in ("good", "bad"):
         rewind("export", name, "-o", f"my {name}.rw")
-    ran = rewind("bisect", "my good.rw", "my bad.rw", "--home", str(home.parent / "empty"))
+    monkeypatch.setenv("REWIND_HOME", str(home.parent / "empty"))
+    ran = rewind("bisect", "my good.rw", "my bad.rw")
     assert ran.code == 1
     assert "rewind diff 'my good.rw' 'my bad.rw'" in ran.talk
     assert "rewind fork 'my bad.rw':2" in ran.talk
     assert " -- COMMAND" in ran.talk
-    ran = rewind("inspect", "my bad.rw:9", "--home", str(home.parent / "empty"))
+    ran = rewind("inspect", "my bad.rw:9")
     assert (ran.code, "rewind inspect 'my bad.rw':2" in ran.talk) == (3, True)
 
 

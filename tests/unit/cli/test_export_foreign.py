@@ -68,7 +68,7 @@ def test_a_strangers_command_is_shown_and_never_run(
     assert code == 2, talk_
     assert not (tmp_path / "owned").exists()
     assert "shown, not run: sh -c 'touch owned; echo " in talk_
-    assert hint.replace("FILE", named) in talk_
+    assert hint.replace("FILE", named).replace("rewind ", "rewind --home elsewhere ") in talk_
     assert "\x1b" not in talk_ and "\x07" not in talk_
 
 

@@ -24,7 +24,7 @@ def test_a_cassette_is_taken_in_and_taking_it_in_again_changes_nothing(rewind: R
     ran = rewind("import", "one.rw", "--home", "elsewhere")
     assert ran.code == 0
     assert "✓ imported aaaa0001  3 steps" in ran.text
-    assert "→ rewind inspect aaaa0001 · rewind replay aaaa0001 -- COMMAND" in ran.talk
+    assert "→ rewind --home elsewhere inspect aaaa0001 · rewind --home elsewhere replay aaaa0001 -- COMMAND" in ran.talk
     again = rewind("import", "one.rw", "--home", "elsewhere")
     assert (again.code, "= already there aaaa0001" in again.text) == (0, True)
     shown = rewind("list", "--json", "--home", "elsewhere").json()["sessions"]
@@ -161,5 +161,5 @@ def test_a_cassette_of_a_trace_is_not_advised_to_be_replayed(rewind: Rewind, tmp
     ran = rewind("export", "run.jsonl", "-o", "t.rw", "--redact", "Hello")
     assert (ran.code, "replay" in ran.talk) == (0, False), "nothing of a trace can be replayed"
     ran = rewind("import", "t.rw", "--home", "elsewhere")
-    assert "rewind messages" in ran.talk
+    assert "rewind --home elsewhere messages" in ran.talk
     assert "replay" not in ran.talk

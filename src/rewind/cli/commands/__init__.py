@@ -31,6 +31,27 @@ COMPLETE_VARIABLE = "_REWIND_COMPLETE"
 """A shell that is completing asks through this variable."""
 
 
+HOME_GIVEN = "rewind.home"
+"""Where a ``--home`` of the command line stands in click's own notes (``Context.meta``)."""
+
+
+def for_this_store(text: str) -> str:
+    """The same text; the commands that it names are about the store that the command line of this call named.
+
+    A store that a variable, a file or the folder names is found again without a word.
+    """
+    import re  # lazily, like the others: ``--help`` needs none of them
+    import shlex
+
+    import click
+
+    context = click.get_current_context(silent=True)
+    home = None if context is None else context.meta.get(HOME_GIVEN)
+    if home is None:
+        return text
+    return re.sub(rf"\brewind (?=(?:{'|'.join(COMMANDS)})\b)", lambda _: f"rewind --home {shlex.quote(home)} ", text)
+
+
 def help_text() -> str:
     """What ``rewind --help`` prints."""
     width = max(map(len, COMMANDS))

@@ -13,7 +13,7 @@ from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_groups, print_next, print_pair
 from rewind.cli.screens.diff import print_warnings
 from rewind.cli.screens.proof import print_proof
-from rewind.cli.screens.terminal import Span, err, out
+from rewind.cli.screens.terminal import err, hint, out
 from rewind.errors import ExitCode, UsageError
 from rewind.reading.bisect import bisect_groups, bisect_pair, next_commands
 from rewind.views import compare as views
@@ -148,7 +148,7 @@ def _bisect_groups(app: App, goods: Sequence[str], bads: Sequence[str], *, as_js
         else:
             print_groups(out(), found)
             pair = f"{found.goods[0].ref} {found.bads[0].ref}"
-            err().line(Span(f"→ two of them in full: rewind bisect {pair}", "dim"))
+            err().line(hint(f"→ two of them in full: rewind bisect {pair}"))
     print_warnings(err(), (*found.goods, *found.bads))
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
 

@@ -7,7 +7,7 @@ import click
 from rewind.cli.app import App, common_options, json_option, print_json, session_argument
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.diff import print_diff, print_warnings
-from rewind.cli.screens.terminal import Span, err, out
+from rewind.cli.screens.terminal import err, hint, out
 from rewind.errors import ExitCode
 from rewind.reading.compare import DIFF_ASPECTS, diff_sessions
 from rewind.views import compare as views
@@ -61,5 +61,5 @@ def command(
         same = found.is_same()
     print_warnings(err(), found.sides)
     if found.whole and not (same or as_json):
-        err().line(Span(f"→ where they part, and why: rewind bisect {found.a.ref} {found.b.ref}", "dim"))
+        err().line(hint(f"→ where they part, and why: rewind bisect {found.a.ref} {found.b.ref}"))
     return ExitCode.OK if same else ExitCode.DIFFERENT

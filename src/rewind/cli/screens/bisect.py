@@ -6,7 +6,7 @@ from itertools import accumulate
 from rewind.cli.screens.diff import print_sides
 from rewind.cli.screens.difference import cause_blocks, cause_lines, print_causes
 from rewind.cli.screens.layout import Line, print_hanging, room
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.compare.align import Row
 from rewind.compare.divergence import Finding
 from rewind.compare.groups import GroupFinding, MoveColumn
@@ -63,7 +63,7 @@ def print_next(terminal: Terminal, commands: Sequence[NextCommand]) -> None:
     """What to do about it, a line for each command."""
     width = max((len(command.purpose) for command in commands), default=0) + 1
     for command in commands:
-        terminal.line(Span(f"→ {command.purpose + ':':<{width}}  {command.command}", "dim"))
+        terminal.line(hint(f"→ {command.purpose + ':':<{width}}  {command.command}"))
 
 
 # ── the headline ─────────────────────────────────────────────────────────────────────────────────────────────

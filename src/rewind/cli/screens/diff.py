@@ -7,7 +7,7 @@ from operator import itemgetter
 from rewind.cli.screens.difference import MOST, difference_lines
 from rewind.cli.screens.facts import status
 from rewind.cli.screens.layout import Line, print_hanging, room
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.compare.align import Row
 from rewind.compare.comparison import Comparison, Relation
 from rewind.compare.delta import Aspect, Difference
@@ -111,7 +111,7 @@ def print_warnings(terminal: Terminal, sides: Sequence[ComparedSession]) -> None
             steps = ", ".join(map(str, indexes[:_MOST_DAMAGED])) + more
             damage.append(f"bodies of step{'s' * (len(indexes) > 1)} {steps} are damaged and count as empty here")
         for problem in damage:
-            terminal.line(Span(f"{side.id}: {problem}; rewind verify {side.ref}", "yellow"))
+            terminal.line(Span(f"{side.id}: {problem}; ", "yellow"), hint(f"rewind verify {side.ref}", "yellow"))
         if side.session.status is Status.RUNNING:
             steps = plural(len(side.run.recording.steps), "step")
             terminal.line(Span(f"{side.id} is still running; compared as it stands, after {steps}", "yellow"))

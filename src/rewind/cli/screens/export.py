@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.safe import safe_line
 from rewind.text import plural, size, spans
 
@@ -66,7 +66,7 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
     if exported.form == "cassette" and exported.file is not None:
         name = shlex.quote(file)
         first = f"inspect {name}" if exported.recording.is_from_trace else f"replay {name} -- COMMAND"
-        terminal.line(Span(f"→ rewind {first} · rewind import {name}", "dim"))
+        terminal.line(hint(f"→ rewind {first} · rewind import {name}"))
 
 
 def print_imported(
@@ -83,7 +83,7 @@ def print_imported(
     if taken and not quiet:
         last = taken[-1][1]
         again = f"replay {last.session_id} -- COMMAND" if last.replayable else f"messages {last.session_id}"
-        talk.line(Span(f"→ rewind inspect {last.session_id} · rewind {again}", "dim"))
+        talk.line(hint(f"→ rewind inspect {last.session_id} · rewind {again}"))
     for _, imported in taken:
         if name is not None and not imported.new and imported.name != name:
             known = f"under the name {imported.name!r}" if imported.name else "without a name"
@@ -161,7 +161,7 @@ def _print_findings(terminal: Terminal, exported: "Exported", command: ExportCom
         terminal.line(Span(f"  {_shown(exported)} was written, and holds them", "yellow"))
     known = list(dict.fromkeys(finding.expression for finding in findings if finding.expression))[:3]
     again = command.with_patterns(known or ["PATTERN"], force=exported.file is not None)
-    terminal.line(Span(f"  → to remove them: {again}", "dim"))
+    terminal.line(hint(f"  → to remove them: {again}"))
 
 
 def _steps(indexes: Sequence[int]) -> str:

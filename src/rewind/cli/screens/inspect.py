@@ -7,7 +7,7 @@ from typing import Any
 from rewind.cli.screens.context import print_changes, print_context
 from rewind.cli.screens.facts import print_facts, session_facts
 from rewind.cli.screens.layout import Cell, Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal, err
+from rewind.cli.screens.terminal import Span, Terminal, err, hint
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, OutlineStep
 from rewind.conversation.tools import ToolCall
@@ -66,7 +66,7 @@ def _print_overview(terminal: Terminal, overview: SessionOverview) -> None:
     terminal.line()
     if recording.steps:
         _print_steps(terminal, outline, overview.costs, ended_well=ended_well)
-        err().line(Span(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}", "dim"))
+        err().line(hint(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}"))
     else:
         terminal.line("no steps")
 

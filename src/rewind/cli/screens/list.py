@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rewind.cli.screens.facts import changes, status
 from rewind.cli.screens.layout import GAP, Cell, Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.dataclass import dataclass
 from rewind.model.session import Session
 from rewind.reading.sessions import ListedSession, SessionList, parent_of
@@ -220,10 +220,10 @@ def say_there_is_nothing(terminal: Terminal, listing: SessionList) -> None:
         return
     if listing.filtered:
         terminal.line("No session matches all of these filters.")
-        terminal.line(Span("→ rewind list", "dim"))
+        terminal.line(hint("→ rewind list"))
     else:
         terminal.line(f"No session is recorded in {listing.home} yet.")
-        terminal.line(Span("→ rewind record python agent.py · rewind demo", "dim"))
+        terminal.line(hint("→ rewind record python agent.py · rewind demo"))
 
 
 def explain_list(terminal: Terminal, listing: SessionList, *, as_json: bool) -> None:

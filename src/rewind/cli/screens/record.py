@@ -1,6 +1,6 @@
 """What is said when a recording has ended."""
 
-from rewind.cli.screens.terminal import Span, Terminal, err
+from rewind.cli.screens.terminal import Span, Terminal, err, hint
 from rewind.pricing.spending import Spending
 from rewind.runs.record import RecordResult
 from rewind.text import dollars, duration, plural
@@ -42,9 +42,9 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cos
         terminal.line(Span("rewind: no LLM call was seen.", "bold yellow"), "" if quiet else " Likely reasons:")
         failed = (_FAILED.format(code=result.exit_code),) if result.exit_code else ()
         for reason in () if quiet else (*failed, *NO_CALL[len(failed) :]):
-            terminal.line(f"  · {reason}")
+            terminal.line(hint(f"  · {reason}", ""))
     if not quiet and holds_something:
-        terminal.line(Span(f"→ rewind inspect {result.session_id}", "dim"))
+        terminal.line(hint(f"→ rewind inspect {result.session_id}"))
 
 
 def _totals(result: RecordResult, cost: str | None) -> str:

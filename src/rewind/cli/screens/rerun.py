@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rewind.cli.screens.facts import changes, print_facts
 from rewind.cli.screens.layout import Cell, Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.model.step import Step
 from rewind.pricing.spending import Spending
 from rewind.safe import safe_line
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkResult
     from rewind.runs.fork.samples import ForkForecast, ForkSamples
     from rewind.runs.replay_options import ReplayResult, Stopped
+    from rewind.runs.tally import MissNote
 
 _SAMPLES = (
     Column("#", right=True),
@@ -68,8 +69,7 @@ def _estimate(forecast: "ForkForecast") -> str:
 
 def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = None) -> None:
     """The last lines of a run of ``rewind fork``; ``base`` is how a command line names what was forked."""
-    for miss in result.misses:
-        terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
+    _print_misses(terminal, result.misses)
     for remark in result.remarks:
         terminal.line(Span(remark, "yellow"))
     if result.unasked is not None:
@@ -88,7 +88,7 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
         Span(f"{_reused(result.reused)} ($0)", "green"), *drifted, " · ", live, " · → ", Span(result.session_id, "bold")
     )
     new = result.session_id
-    terminal.line(Span(f"→ rewind diff {base or result.lineage.session} {new} · rewind inspect {new}", "dim"))
+    terminal.line(hint(f"→ rewind diff {base or result.lineage.session} {new} · rewind inspect {new}"))
 
 
 def _reused(steps: Sequence[Step]) -> str:
@@ -166,8 +166,7 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
     """The last lines of ``rewind replay``."""
     if result.output_difference:
         _print_difference(terminal, result.output_difference)
-    for miss in result.misses:
-        terminal.line(Span("miss: ", "bold red"), (miss.report or miss.reason).rstrip())
+    _print_misses(terminal, result.misses)
     for remark in result.remarks:
         terminal.line(Span(remark, "yellow"))
     if result.unasked is not None:
@@ -195,7 +194,16 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
         line += [" · ", part] if line else [part]
     terminal.line(*line)
     if result.kept_as is not None:
-        terminal.line(Span(f"→ this run, live answers included: rewind inspect {result.kept_as}", "dim"))
+        terminal.line(hint(f"→ this run, live answers included: rewind inspect {result.kept_as}"))
+
+
+def _print_misses(terminal: Terminal, misses: Sequence["MissNote"]) -> None:
+    """What was asked that the recording cannot answer, and what to do about it."""
+    for note in misses:
+        if note.miss is None:
+            terminal.line(Span("miss: ", "bold red"), (note.detail or note.reason).rstrip())
+        else:
+            terminal.line(Span("miss: ", "bold red"), note.miss.facts, "\n\n", hint(note.miss.advice, ""))
 
 
 def _print_difference(terminal: Terminal, difference: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rewind.cli.screens.facts import status
 from rewind.cli.screens.layout import Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal, err
+from rewind.cli.screens.terminal import Span, Terminal, err, hint
 from rewind.model.clock import SystemClock
 from rewind.model.session import Session
 from rewind.reading.retention import Deletion, retain
@@ -59,7 +59,7 @@ def print_pruning(table: Terminal, terminal: Terminal, pruning: Deletion, *, now
         terminal.line(Span(f"Still {size(pruning.over)} too much: what is left is kept.", "yellow"))
     _explain_forks(terminal, pruning)
     if pruning.is_forecast and pruning.gone:
-        terminal.line(Span("→ without --dry-run they are deleted; rewind pin ID keeps one", "dim"))
+        terminal.line(hint("→ without --dry-run they are deleted; rewind pin ID keeps one"))
 
 
 def print_pins(terminal: Terminal, sessions: Iterable[Session]) -> None:
@@ -81,7 +81,7 @@ def say_what_was_dropped(settings: Settings, *, began: float, quiet: bool) -> No
     sentence = f"{plural(len(dropped.gone), 'old session')} deleted, {size(dropped.bytes)} ({', '.join(limits)})"
     if dropped.over:
         sentence += f"; still {size(dropped.over)} too much, and kept: {', '.join(_reasons(dropped))}"
-    err().line(Span(f"  {sentence} · rewind pin ID keeps one", "dim"))
+    err().line(hint(f"  {sentence} · rewind pin ID keeps one"))
 
 
 def _reasons(deletion: Deletion) -> list[str]:

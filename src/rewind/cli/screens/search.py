@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rewind.cli.screens.layout import GAP
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.reading.search import SearchReport
 from rewind.safe import display_width, safe
 from rewind.text import age, plural
@@ -51,7 +51,7 @@ def say_what_was_searched(terminal: Terminal, report: SearchReport) -> None:
     _say_what_is_missing(terminal, report)
     if report.hits:
         newest = report.hits[0]
-        terminal.line(Span(f"→ rewind inspect {newest.session}:{newest.step}", "dim"))
+        terminal.line(hint(f"→ rewind inspect {newest.session}:{newest.step}"))
 
 
 def _nothing(report: SearchReport) -> str:
@@ -66,7 +66,7 @@ def _say_what_is_missing(terminal: Terminal, report: SearchReport) -> None:
     state = report.index
     if state.unreadable:
         bodies = plural(state.unreadable, "damaged body was", "damaged bodies were")
-        terminal.line(Span(f"{bodies} not searched: rewind verify", "yellow"))
+        terminal.line(hint(f"{bodies} not searched: rewind verify", "yellow"))
     if state.cut:
         texts = plural(state.cut, "long text is", "long texts are")
         terminal.line(Span(f"{texts} searched in the first {report.longest:,} characters only", "dim"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 from rewind.cli.screens.layout import Cell, Column, print_table
-from rewind.cli.screens.terminal import Span, Terminal, err, out
+from rewind.cli.screens.terminal import Span, Terminal, err, hint, out
 from rewind.pricing.report import Day, Figures, Report
 from rewind.reading.stats import UsageStats
 from rewind.text import amount, dollars, number, plural
@@ -29,12 +29,12 @@ def print_stats(stats: UsageStats) -> None:
     report = stats.report
     if not report.total.calls:
         err().line(f"No LLM call is recorded in {stats.home} {_when(report)}.")
-        err().line(Span("→ rewind list · rewind stats --days 0", "dim"))
+        err().line(hint("→ rewind list · rewind stats --days 0"))
     else:
         _show(out(), report)
     if report.damaged_lines:
         lines = plural(report.damaged_lines, "damaged line")
-        err().line(Span(f"{lines} not counted: rewind verify names them", "yellow"))
+        err().line(hint(f"{lines} not counted: rewind verify names them", "yellow"))
     if report.other_steps:
         err().line(Span(f"{plural(report.other_steps, 'other step')} not counted: not LLM calls", "dim"))
     if stats.price_warning:

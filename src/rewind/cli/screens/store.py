@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rewind.cli.screens.layout import Column, print_hanging, print_table, room, wrapped
-from rewind.cli.screens.terminal import Span, Terminal
+from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.settings import PROJECT_FOLDER, Settings
 from rewind.text import NONE, plural
 from rewind.views.store import setting_value
@@ -64,7 +64,7 @@ def explain_setup(terminal: Terminal, setup: "Setup", project_store: Path | None
         terminal.line("  It vouches for recorded hosts only. Whoever trusts it trusts this machine to speak for them:")
         terminal.line(f"    one program:  SSL_CERT_FILE={certificate} (curl: --cacert, Node: NODE_EXTRA_CA_CERTS)")
         terminal.line("    a browser:    import it under Settings, Certificates, Authorities")
-    terminal.line(Span("→ rewind demo · rewind record python agent.py", "dim"))
+    terminal.line(hint("→ rewind demo · rewind record python agent.py"))
 
 
 def print_settings(terminal: Terminal, settings: Settings) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TextIO
 
+from rewind.cli.commands import for_this_store
 from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem
 from rewind.safe import safe
@@ -62,6 +63,11 @@ class Span:
     text: str
     style: str = ""
     """Names of ``STYLES``, separated by spaces."""
+
+
+def hint(text: str, style: str = "dim") -> Span:
+    """Words of ours that name commands to try next, as they work for the store of this call."""
+    return Span(for_this_store(text), style)
 
 
 @dataclass(frozen=True, slots=True)
