@@ -113,6 +113,16 @@ def test_a_forked_child_that_begins_a_run_has_a_gateway_of_its_own(stage: MakeSt
     assert not found["parent"]["remarks"] and not found["child"]["remarks"]
 
 
+def test_a_forked_child_runs_its_tools_and_leaves_the_session_of_its_parent_alone(stage: MakeStage) -> None:
+    found = scene(stage(numbered), "forked_tools", PYTHONWARNINGS="ignore::DeprecationWarning")
+    ran = "ran ran ran ran"
+    assert found["ends"] == {"_exit": ran, "exit": ran, "multiprocessing": ran}
+    assert found["untouched"], "no file of the parent's session has changed by a byte"
+    assert found["crowd"] == [ran] * 15
+    assert found["steps"] == found["own"] > 0
+    assert found["damage"] == [] and found["remarks"] == []
+
+
 def test_a_run_within_a_recorded_process_is_recorded_by_both(lab: Callable[[Playbook], Lab]) -> None:
     there = lab(numbered)
     command = [sys.executable, str(AGENTS / "inprocess_scenes.py"), "nested", str(there.home), "443"]

@@ -7,6 +7,7 @@ own code: it runs where it was called, and its answer is kept when it is told.
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -119,28 +120,28 @@ class ToolCalls:
         """Raises ReplayMiss."""
         head = _head(tools.SCHEME, "CALL", quote(name, safe=""))
 
-        def decide() -> PlayedTool | ToolUnderWay:
+        def decide(junction: Junction) -> PlayedTool | ToolUnderWay:
             self.tools += 1
-            exchange = self._junction.begin(head)
+            exchange = junction.begin(head)
             return self._decided(exchange, exchange.arrived(body))
 
         async def decide_there() -> PlayedTool | ToolUnderWay:
-            return decide()
+            return decide(self._junction)
 
         if self._gateway.is_this_thread:
-            return decide()
+            return decide(self._junction)
         try:
             return self._gateway.wait_for(self._gateway.later(decide_there))
         except GatewayGone:
             return self._decided_alone(decide)
 
-    def _decided_alone(self, decide: Callable[[], PlayedTool | ToolUnderWay]) -> PlayedTool | ToolUnderWay:
+    def _decided_alone(self, decide: Callable[[Junction], PlayedTool | ToolUnderWay]) -> PlayedTool | ToolUnderWay:
         """In a forked child, with its own copy of the tape; or after the gateway has ended."""
+        if self._gateway.is_here:
+            return decide(self._junction)
         try:
-            return decide()
+            return decide(replace(self._junction, writer_thread=None))  # the session is its parent's
         except ReplayMiss:
-            if self._gateway.is_here:
-                raise
             # What tools do in a forked child is not recorded, so it cannot be asked of a recording.
             return ToolUnderWay(self._gateway, PassThrough())
 

@@ -2,8 +2,12 @@
 
 What the agent waits for comes first; what can wait (the meaning of steps) is done when the gateway is quiet, or when so
 much of it waits that it must not grow any more. Short work is done by the gateway's own thread: see ``StepWriter``.
+
+A process that was forked from this one has neither the thread nor the session: nothing is written there, and nobody
+waits.
 """
 
+import os
 import sys
 import threading
 from collections import deque
@@ -32,6 +36,7 @@ class WriterThread:
 
     def __init__(self, writer: SessionWriter) -> None:
         self.writer = writer
+        self._pid = os.getpid()
         self.failure: BaseException | None = None
         """A bug of ours while writing; the run goes on, and says so at its end."""
         self._work: SimpleQueue[tuple[Callable[[], Any], OnResult | None] | None] = SimpleQueue()
@@ -45,24 +50,30 @@ class WriterThread:
         self._thread = threading.Thread(target=self._write, name="rewind-writer", daemon=True)
         self._thread.start()
 
+    @property
+    def is_here(self) -> bool:
+        """False in a process that was forked from the one that writes."""
+        return self._pid == os.getpid()
+
     def next_index(self) -> int:
         """Steps are numbered when their request arrives."""
         return next(self._numbers)
 
     def later(self, work: Callable[[], Any]) -> None:
         """Have this written, without waiting."""
-        self._work.put((work, None))
+        if self.is_here:
+            self._work.put((work, None))
 
     def ask(self, work: Callable[[], Any], on_result: OnResult) -> None:
         """Have this written, and be told its result (``None`` when it failed), on the writer thread."""
-        if self._closed:
+        if self._closed or not self.is_here:
             on_result(None)  # an exchange that outlived its run: nobody would ever tell it
         else:
             self._work.put((work, on_result))
 
     def here(self, work: Callable[[], Any]) -> bool:
         """Do it on this thread, if no other one stores a request now; whether it was done."""
-        if not self.writer.storing.acquire(blocking=False):
+        if not self.is_here or not self.writer.storing.acquire(blocking=False):
             return False
         try:
             self._attempt(work)
@@ -76,6 +87,8 @@ class WriterThread:
 
     def when_quiet(self, work: Callable[[], Any], weight: int = 0) -> None:
         """Have this written when there is time: in this order, and before the end."""
+        if not self.is_here:
+            return
         self._busy_at = monotonic()
         with self._counting:
             sleeps, had_time = not self._waiting, self._weight <= MOST_WAITING
@@ -92,13 +105,15 @@ class WriterThread:
 
     def ask_when_quiet(self, work: Callable[[], Any], on_result: OnResult) -> None:
         """As ``ask``, but behind all that can wait."""
-        if self._closed:
+        if self._closed or not self.is_here:
             on_result(None)
         else:
             self.when_quiet(lambda: on_result(self._attempt(work)), weight=MOST_WAITING)
 
     def close(self, last: Callable[[], Any] | None = None) -> None:
         """Write what is left, and as the last thing of all this."""
+        if not self.is_here:
+            return
         self._closed = True
         self._last = last or _nothing
         self._work.put(None)

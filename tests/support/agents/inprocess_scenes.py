@@ -14,8 +14,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +55,9 @@ import requests  # noqa: E402
 import urllib3  # noqa: E402
 
 from rewind.gateway.options import UpstreamOptions  # noqa: E402
-from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun, current_run  # noqa: E402
+from rewind.inprocess.run import InProcessOptions, InProcessResult, InProcessRun, ToolUnderWay, current_run  # noqa: E402
 from rewind.inprocess.shared_gateway import ChildVariables, hook_variables, shared_gateway  # noqa: E402
+from rewind.reading.verify import verify  # noqa: E402
 from rewind.store.journal.reader import FolderReader  # noqa: E402
 
 UPSTREAM = UpstreamOptions(
@@ -226,6 +229,100 @@ def forked_with_a_run_of_its_own() -> dict[str, Any]:
     return {"child": json.loads(os.read(reading, 10000)), "parent": told([first, second], run.finish())}
 
 
+def forked_tools() -> dict[str, Any]:
+    """A forked child runs its tools, and leaves the session of its parent alone, however it ends."""
+    run = recording(name="parent")
+    run.start()
+    token = run.activate()
+    use_tool(run, 0)
+    run.flush()
+    folder = run.progress().folder
+    assert folder is not None
+    while b'"kind":"surroundings"' not in (folder / "journal.jsonl").read_bytes():
+        time.sleep(0.01)
+    before = contents(folder)
+    ends = {how: ended_child(run, how) for how in ("_exit", "exit", "multiprocessing")}
+    untouched = contents(folder) == before
+    busy = threading.Event()
+
+    def keep_busy() -> None:
+        for number in count():
+            if busy.is_set():
+                break
+            use_tool(run, number)
+
+    worker = threading.Thread(target=keep_busy)
+    worker.start()
+    crowd = [ended_child(run, "_exit") for _ in range(15)]  # each is forked while the parent writes
+    busy.set()
+    worker.join()
+    own = run.progress().tool_calls
+    run.deactivate(token)
+    result = run.finish()
+    with FolderReader(folder) as reader:
+        steps = reader.recording().steps
+        return {
+            "ends": ends,
+            "untouched": untouched,
+            "crowd": crowd,
+            "own": own,
+            "steps": len(steps),
+            "damage": list(map(str, verify(HOME, result.session_id).damage)),
+            **told(None, result),
+        }
+
+
+def use_tool(run: InProcessRun, number: int) -> str:
+    """Long arguments are kept by another thread than short ones."""
+    text = "x" * (200_000 if number % 3 == 1 else 20)
+    call = run.tool("reckon", json.dumps({"arguments": {"number": number, "text": text}}).encode())
+    assert isinstance(call, ToolUnderWay)
+    call.ended(200, json.dumps({"result": number}).encode())
+    return "ran"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def ended_child(run: InProcessRun, how: str) -> str:
+    """What a child that uses tools says before it ends in that way; "hangs" for one that does not end."""
+    reading, writing = os.pipe()
+
+    def work() -> None:
+        said = [use_tool(run, number) for number in range(100, 104)]
+        run.note("in a child")
+        run.flush()
+        said.append(f"{len(run.steps_so_far())} steps")
+        os.write(writing, " ".join(said[:4]).encode())
+
+    if how == "multiprocessing":
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join(20)
+        ended = child.exitcode is not None
+        if not ended:
+            child.kill()
+    else:
+        if (pid := os.fork()) == 0:
+            work()
+            if how == "_exit":
+                os._exit(0)
+            sys.exit(0)
+        ended = False
+        for _ in range(2000):
+            if ended := os.waitpid(pid, os.WNOHANG)[0] == pid:
+                break
+            time.sleep(0.01)
+        else:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    os.close(writing)
+    text = os.read(reading, 1000).decode()
+    os.close(reading)
+    return text if ended else f"hangs {text}"
+
+
 def nested() -> dict[str, Any]:
     """A run in a process that is itself recorded or replayed."""
     value, result = through(
@@ -327,6 +424,7 @@ SCENES: dict[str, Callable[[], dict[str, Any]]] = {
     "stream_under_way": stream_under_way,
     "forked": forked,
     "forked_with_a_run_of_its_own": forked_with_a_run_of_its_own,
+    "forked_tools": forked_tools,
     "nested": nested,
     "dead_gateway": dead_gateway,
     "children": children,

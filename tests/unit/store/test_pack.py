@@ -1,7 +1,9 @@
 """Frames that were cut, forged or moved: refused before they can do harm, and the next one is found."""
 
 import hashlib
+import os
 import random
+import signal
 import struct
 import sys
 import threading
@@ -265,3 +267,32 @@ def test_several_threads_may_read_one_pack(tmp_path: Path) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+@pytest.mark.process
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_is_forked_while_a_pack_is_read_goes_on_reading(tmp_path: Path) -> None:
+    path, bodies = tmp_path / "pack", [random.Random(seed).randbytes(50_000) for seed in range(60)]
+    with closing(PackWriter(path)) as writer:
+        names = [writer.add_whole(FrameRole.RESPONSE, 1, blocks_of(body))[0] for body in bodies]
+    stopped = threading.Event()
+    with closing(PackReader(path)) as reader:
+
+        def read() -> None:
+            while not stopped.is_set():
+                for name in names:
+                    reader.blob(name)
+
+        others = [threading.Thread(target=read) for _ in range(2)]
+        for other in others:
+            other.start()
+        try:
+            for _ in range(30):
+                if (child := os.fork()) == 0:
+                    signal.alarm(10)
+                    os._exit(0 if [reader.blob(name) for name in names] == bodies else 1)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            stopped.set()
+            for other in others:
+                other.join()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakSet
 
 import zstandard
 
@@ -237,6 +238,8 @@ class PackReader:
         self._window = (0, b"")
         self._recipes = RecipeReader(self._index.frames)
         self._lately = _GrowingBodies()
+        with _opening:
+            _open.add(self)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -411,6 +414,30 @@ class PackReader:
         except BadFrame as why:
             return _frame_problem(frame, why)
         return None
+
+
+_opening = threading.Lock()
+_open: "WeakSet[PackReader]" = WeakSet()
+_held: list[list[threading.Lock]] = []
+
+
+def _before_fork() -> None:
+    """A forked child goes on reading: nobody must be in the middle of it, since nobody there would let go."""
+    locks = [_opening]
+    _opening.acquire()
+    for reader in _open:
+        for lock in (reader._reading, reader._scanning):  # in the order in which readers take them
+            lock.acquire()
+            locks.append(lock)
+    _held.append(locks)
+
+
+def _after_fork() -> None:
+    for lock in reversed(_held.pop()):
+        lock.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 def _digest(blob: BlobId) -> bytes:
