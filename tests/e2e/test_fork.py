@@ -528,11 +528,6 @@ def test_a_fork_that_is_killed_leaves_a_session_that_can_be_read(lab: MakeLab) -
     )
     try:
         assert reached.wait(PATIENCE)
-        newest = max((bench.home / "sessions").iterdir())
-        for _ in range(1000):  # told in the first quiet moment
-            if any(b'"step":3,"type"' in file.read_bytes() for file in newest.glob("journal*")):
-                break
-            never.wait(0.01)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(PATIENCE)

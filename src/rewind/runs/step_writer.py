@@ -7,6 +7,7 @@ a remark says what was not understood.
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import Any, TypeVar
@@ -231,6 +232,7 @@ class StepWriter:
         """The same with the name of its bytes, once they are kept."""
         self._told: StepRequest | None = None
         """As a short line of the journal has it."""
+        self._telling = threading.Lock()
 
     # ── from the gateway's thread ────────────────────────────────────────────────────────────────────────
 
@@ -263,9 +265,11 @@ class StepWriter:
         def store() -> None:
             request = HttpRequest(head=head, body=body())
             self._kept = kept = self.writer_thread.writer.request_bytes(bare, request.body)
+            self._tell_request()
             self.writer_thread.when_quiet(lambda: self._request_line(kept, understood(request)), len(request.body))
 
         if size > SHORT_WORK or not self.writer_thread.here(store):
+            self._tell_request()  # its bytes follow: a provider may be paid for it before anything is answered
             self.writer_thread.later(store)
 
     def later(self, work: Callable[["StepWriter"], Any]) -> None:
@@ -327,11 +331,12 @@ class StepWriter:
     # ── writing: bytes and short lines on either thread ──────────────────────────────────────────────────────
 
     def _tell_request(self) -> None:
-        """No answer stands in a session without what it answers."""
-        request = self._kept or self._bare
-        if self.written is None and request is not None and request is not self._told:
-            self._told = request
-            self.writer_thread.writer.asked(request)
+        """No answer stands in a session without what it answers. What is told last has the name of the bytes."""
+        with self._telling:
+            request = self._kept or self._bare
+            if self.written is None and request is not None and request is not self._told:
+                self._told = request
+                self.writer_thread.writer.asked(request)
 
     def _acknowledge(self, response: StepResponse, body: bytes | Iterator[bytes] | None) -> Callable[[Reading], object]:
         self._tell_request()

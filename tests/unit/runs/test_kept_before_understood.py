@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,7 +139,8 @@ def test_what_was_kept_and_not_understood_when_the_recorder_died_is_understood_w
     shutil.copytree(whole, killed)  # the disk as a kill would leave it at this moment
     recorder.end()
     assert kinds(killed) == ["session"]
-    assert kinds(killed, "journal.part") == ["asked", "answered"] * 3
+    told = kinds(killed, "journal.part")
+    assert told == [*["asked", "answered"] * 2, "asked", "asked", "answered"], "a long request is told before it is kept"
     assert not list(whole.glob("sessions/*/*part*")), "all of it is in the journal and the pack"
     expected, bodies = read(whole)
     found, kept = read(killed)
@@ -152,6 +154,26 @@ def test_what_was_kept_and_not_understood_when_the_recorder_died_is_understood_w
     ]
     assert verify_session(next((killed / "sessions").iterdir())) == ()
     assert KEY.encode() not in b"".join(path.read_bytes() for path in killed.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("size", [100, 200_000])
+@pytest.mark.usefixtures("never_quiet")
+def test_what_was_asked_is_told_at_once_though_no_answer_ever_comes(tmp_path: Path, size: int) -> None:
+    """A provider may be paid for it: a run that is killed while it waits must not say that it was free."""
+    recorder = Recorder(tmp_path / "whole")
+    recorder.junction.begin(HEAD).arrived(question(1, size))
+    shutil.copytree(tmp_path / "whole", tmp_path / "at once")
+    kept = threading.Event()
+    recorder.writer_thread.ask(lambda: None, lambda _nothing: kept.set())
+    assert kept.wait(10)
+    shutil.copytree(tmp_path / "whole", tmp_path / "a moment later")
+    recorder.end()
+    for killed in ("at once", "a moment later"):
+        library = Library(tmp_path / killed)
+        with library.open(library.find("7f3a2b9c")) as reader:
+            (step,) = reader.recording().steps
+        assert (step.request.provider, step.response) == ("openai-chat", None)
+    assert step.request.body_size == len(question(1, size))
 
 
 @pytest.mark.usefixtures("never_quiet")

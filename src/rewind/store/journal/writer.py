@@ -112,7 +112,7 @@ class SessionWriter:
         return replace(request, body=blob, body_size=len(body))
 
     def asked(self, request: StepRequest) -> None:
-        """Say in short that this was asked, since its answer is about to be seen."""
+        """Say in short that this was asked. Told again once its bytes are kept; the last time counts."""
         if self.broken is None:
             with self._writing(f"the request of step {request.index}"):
                 self._write_short(records.asked_fields(request))
