@@ -140,7 +140,7 @@ def test_what_was_kept_and_not_understood_when_the_recorder_died_is_understood_w
     recorder.end()
     assert kinds(killed) == ["session"]
     told = kinds(killed, "journal.part")
-    assert told == [*["asked", "answered"] * 2, "asked", "asked", "answered"], "a long request is told before it is kept"
+    assert told == [*["asked", "answered"] * 2, "asked", "asked", "answered"], "a long request is told twice"
     assert not list(whole.glob("sessions/*/*part*")), "all of it is in the journal and the pack"
     expected, bodies = read(whole)
     found, kept = read(killed)

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakSet
 
 import zstandard
@@ -23,8 +22,17 @@ from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
 from rewind.store.files import GrowingFile, open_to_read, read_at
 from rewind.store.pack import frames
-from rewind.store.pack.frames import NEW, BadFrame, FrameRole, PackFrame, RecentRecipes, Recipe, RecipeReader
-from rewind.wire.chunks import LARGEST, BodyCutter, CutBody, common_run
+from rewind.store.pack.frames import (
+    NEW,
+    BadFrame,
+    FrameRole,
+    GrowingBodies,
+    PackFrame,
+    RecentRecipes,
+    Recipe,
+    RecipeReader,
+)
+from rewind.wire.chunks import LARGEST, BodyCutter, CutBody
 
 BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""
@@ -34,11 +42,6 @@ _MUCH = 128 * 1024
 _GLANCE = 4096
 _WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024
-_GROWING = 8 * 1024 * 1024
-"""Bytes of the bodies that later ones may begin like."""
-_ALIKE = 0.9
-"""The share of a body that a later one repeats from which on it is the same conversation."""
-_STRIDE = 16
 
 
 def name_of(digest: bytes) -> BlobId:
@@ -176,51 +179,6 @@ class PackIndex:
             self.recipes.setdefault(frame.table.recipe.body, []).append(frame)
 
 
-class _Assembled(NamedTuple):
-    """A body that was put together."""
-
-    names: list[bytes]
-    pieces: list[bytes]
-    sums: "list[hashlib._Hash]"
-    """The digest of all pieces before every ``_STRIDE``-th."""
-    size: int
-
-
-class _GrowingBodies:
-    """Puts bodies together. Of one that begins like one of the last, only the rest is looked up and hashed."""
-
-    def __init__(self) -> None:
-        self._known: list[_Assembled] = []
-
-    def whole(self, names: list[bytes], chunk: Callable[[bytes], bytes]) -> tuple[list[bytes], bytes]:
-        """The pieces of these names, and the digest of all of them. Raises BadFrame."""
-        shared, base = 0, _Assembled([], [], [], 0)
-        for known in self._known:
-            if (run := common_run(names, 0, known.names, 0)) > shared:
-                shared, base = run, known
-            if shared > _ALIKE * len(names):
-                break
-        pieces, sums = base.pieces[:shared], base.sums[: shared // _STRIDE + 1]
-        pieces += map(chunk, names[shared:])
-        whole = sums[-1].copy() if sums else hashlib.sha256()
-        for at in range(max(0, len(sums) - 1) * _STRIDE, len(pieces), _STRIDE):
-            if at // _STRIDE == len(sums):
-                sums.append(whole.copy())
-            whole.update(b"".join(pieces[at : at + _STRIDE]))
-        goes_on = shared > _ALIKE * len(base.names)
-        self._remember(_Assembled(names, pieces, sums, sum(map(len, pieces))), base if goes_on else None)
-        return pieces, whole.digest()
-
-    def _remember(self, new: _Assembled, gone_on_from: _Assembled | None) -> None:
-        """The latest first; large ones are not worth their memory."""
-        self._known, others = [], self._known
-        size = 0
-        for one in (new, *others):
-            if one is not gone_on_from and size + one.size <= _GROWING:
-                self._known.append(one)
-                size += one.size
-
-
 class PackReader:
     """Gives back bodies, every byte hash-checked. Raises DamagedStore, which names what is damaged.
 
@@ -237,7 +195,7 @@ class PackReader:
         self._decompressor = zstandard.ZstdDecompressor()
         self._window = (0, b"")
         self._recipes = RecipeReader(self._index.frames)
-        self._lately = _GrowingBodies()
+        self._lately = GrowingBodies()
         with _opening:
             _open.add(self)
 
@@ -418,23 +376,23 @@ class PackReader:
 
 _opening = threading.Lock()
 _open: "WeakSet[PackReader]" = WeakSet()
-_held: list[list[threading.Lock]] = []
+_held: list[list[Callable[[], None]]] = []
 
 
 def _before_fork() -> None:
     """A forked child goes on reading: nobody must be in the middle of it, since nobody there would let go."""
-    locks = [_opening]
     _opening.acquire()
+    releases = [_opening.release]
     for reader in _open:
         for lock in (reader._reading, reader._scanning):  # in the order in which readers take them
             lock.acquire()
-            locks.append(lock)
-    _held.append(locks)
+            releases.append(lock.release)
+    _held.append(releases)
 
 
 def _after_fork() -> None:
-    for lock in reversed(_held.pop()):
-        lock.release()
+    for release in reversed(_held.pop()):
+        release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

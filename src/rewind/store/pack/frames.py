@@ -34,9 +34,10 @@ import hashlib
 import struct
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from itertools import islice
+from typing import NamedTuple
 
 import zstandard
 
@@ -56,6 +57,9 @@ _MOST_TABLE = 64 * 1024 * 1024
 _REMEMBERED = 32
 _SHORT_RECIPE = 8
 _ALIKE = 0.9
+_GROWING = 8 * 1024 * 1024
+"""Bytes of the bodies that later ones may begin like."""
+_STRIDE = 16
 _MOST_NAMES = 2**22
 
 Span = tuple[int, int]
@@ -343,3 +347,48 @@ def _apply(frame: PackFrame, base: list[bytes]) -> list[bytes]:
 def _recipe(frame: PackFrame) -> Recipe:
     assert frame.table.recipe is not None, "only frames with a recipe are asked for one"
     return frame.table.recipe
+
+
+class _Assembled(NamedTuple):
+    """A body that was put together."""
+
+    names: list[bytes]
+    pieces: list[bytes]
+    sums: "list[hashlib._Hash]"
+    """The digest of all pieces before every ``_STRIDE``-th."""
+    size: int
+
+
+class GrowingBodies:
+    """Puts bodies together. Of one that begins like one of the last, only the rest is looked up and hashed."""
+
+    def __init__(self) -> None:
+        self._known: list[_Assembled] = []
+
+    def whole(self, names: list[bytes], chunk: Callable[[bytes], bytes]) -> tuple[list[bytes], bytes]:
+        """The pieces of these names, and the digest of all of them. Raises BadFrame."""
+        shared, base = 0, _Assembled([], [], [], 0)
+        for known in self._known:
+            if (run := common_run(names, 0, known.names, 0)) > shared:
+                shared, base = run, known
+            if shared > _ALIKE * len(names):
+                break
+        pieces, sums = base.pieces[:shared], base.sums[: shared // _STRIDE + 1]
+        pieces += map(chunk, names[shared:])
+        whole = sums[-1].copy() if sums else hashlib.sha256()
+        for at in range(max(0, len(sums) - 1) * _STRIDE, len(pieces), _STRIDE):
+            if at // _STRIDE == len(sums):
+                sums.append(whole.copy())
+            whole.update(b"".join(pieces[at : at + _STRIDE]))
+        goes_on = shared > _ALIKE * len(base.names)
+        self._remember(_Assembled(names, pieces, sums, sum(map(len, pieces))), base if goes_on else None)
+        return pieces, whole.digest()
+
+    def _remember(self, new: _Assembled, gone_on_from: _Assembled | None) -> None:
+        """The latest first; large ones are not worth their memory."""
+        self._known, others = [], self._known
+        size = 0
+        for one in (new, *others):
+            if one is not gone_on_from and size + one.size <= _GROWING:
+                self._known.append(one)
+                size += one.size
