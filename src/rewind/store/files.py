@@ -99,11 +99,15 @@ class GrowingFile:
             while rest:  # a second turn only after a short write: it finds out why, or finishes it
                 rest = rest[os.write(self._fd, rest) :]
             if self.durable:
-                os.fdatasync(self._fd)
+                self.sync()
         except OSError:
             self._take_back()
             raise
         self.size += len(data)
+
+    def sync(self) -> None:
+        """Have it survive a power cut. Raises OSError."""
+        os.fdatasync(self._fd)
 
     def _take_back(self) -> None:
         self.torn = True
@@ -128,6 +132,18 @@ class GrowingFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def sync_names(*folders: Path) -> None:
+    """Have the names in these folders survive a power cut, too."""
+    for folder in folders:
+        # Some folders may not be read, and some file systems refuse this; the files themselves are synced either way.
+        with contextlib.suppress(OSError):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
 
 def is_locked(fd: int) -> bool:

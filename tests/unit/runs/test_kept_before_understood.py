@@ -2,10 +2,15 @@
 
 import asyncio
 import json
+import os
 import shutil
+import stat
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,11 +69,11 @@ def events(number: int) -> list[bytes]:
 class Recorder:
     """A junction that writes a session, as ``record`` does."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, durable: bool = False) -> None:
         start = SessionStart(
             id=SessionId("7f3a2b9c"), name=None, command=("x",), cwd="/", started=1.0, rewind_version="0"
         )
-        self.writer = SessionWriter.create(home, start)
+        self.writer = SessionWriter.create(home, start, durable=durable)
         self.writer_thread = WriterThread(self.writer)
         self.junction = Junction(
             policy=RecordAll(),
@@ -271,3 +276,60 @@ def test_a_killed_session_is_read_though_a_step_of_it_cannot_be_understood(
     assert [step.response and step.response.reading.text for step in found.steps] == ["", "a2 b2 c2", "answer 3"]
     (damage,) = found.damage
     assert "step 1" in damage and "a bug" in damage
+
+
+class Disk:
+    """What a power cut would leave: of a file what was synced last, of a folder the names that were synced last."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._files: dict[int, bytes] = {}
+        self._folders: dict[int, dict[str, tuple[int, bool]]] = {}
+        for name in ("fsync", "fdatasync"):
+            monkeypatch.setattr(os, name, partial(self._synced, getattr(os, name)))
+
+    def _synced(self, sync: Callable[[int], None], fd: int) -> None:
+        sync(fd)
+        found = os.fstat(fd)
+        if stat.S_ISDIR(found.st_mode):
+            with os.scandir(fd) as entries:
+                self._folders[found.st_ino] = {one.name: (one.inode(), one.is_dir()) for one in entries}
+        else:
+            self._files[found.st_ino] = Path(f"/dev/fd/{fd}").read_bytes()
+
+    def after_a_cut(self, folder: Path, to: Path) -> Path:
+        """That folder as it would be found, as a folder of its own."""
+        self._restore(folder.stat().st_ino, to)
+        return to
+
+    def _restore(self, inode: int, to: Path) -> None:
+        to.mkdir()
+        for name, (inner, is_folder) in self._folders.get(inode, {}).items():
+            if is_folder:
+                self._restore(inner, to / name)
+            else:
+                (to / name).write_bytes(self._files.get(inner, b""))
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_durable_session_has_every_answer_whose_end_was_seen_after_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet: bool
+) -> None:
+    monkeypatch.setattr(threads, "QUIET_SECONDS", 0.0 if quiet else 1e6)
+    disk = Disk(monkeypatch)
+    home = tmp_path / "made for it" / "home"
+    recorder = Recorder(home, durable=True)
+    kinds_of_answers: list[dict[str, Any]] = [{}, {"streamed": True}, {"size": 200_000}, {"streamed": True}]
+
+    async def run() -> None:
+        for number, kind in enumerate(kinds_of_answers, 1):
+            await recorder.ask(number, **kind)
+            disk.after_a_cut(tmp_path, tmp_path.parent / f"{tmp_path.name}-cut-{number}")
+
+    asyncio.run(run())
+    recorder.end()
+    expected, bodies = read(home)
+    for number in range(1, len(kinds_of_answers) + 1):
+        found, kept = read(tmp_path.parent / f"{tmp_path.name}-cut-{number}" / "made for it" / "home")
+        assert found.damage == ()
+        assert kept == bodies[: 2 * number]
+        assert [comparable(step) for step in found.steps] == [comparable(step) for step in expected.steps[:number]]

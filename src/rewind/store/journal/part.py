@@ -34,7 +34,7 @@ def encode_record(at: int, data: bytes) -> bytes:
 
 
 class PartFile:
-    """The part of one step. ``append`` may run on another thread than everything else; it never raises."""
+    """The part of one step. ``append`` and ``sync`` may run on another thread than all else; they never raise."""
 
     def __init__(self, path: Path, head: ResponseHead, *, broken: Callable[[str], None]) -> None:
         self.path = path
@@ -68,6 +68,15 @@ class PartFile:
                 try:
                     self._file.append(encode_record(self._last, data))
                     self.size += len(data)
+                except OSError as error:
+                    self._fail(error)
+
+    def sync(self) -> None:
+        """Have what came so far survive a power cut."""
+        with self._lock:
+            if self._file is not None:
+                try:
+                    self._file.sync()
                 except OSError as error:
                     self._fail(error)
 

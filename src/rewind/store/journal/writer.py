@@ -9,7 +9,6 @@ file of their own beside the journal, which is emptied when all that it tells of
 """
 
 import contextlib
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Reading, StepRequest, StepResponse
-from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason
+from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason, sync_names
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
 from rewind.store.journal.part import SHORT_LINES, PartFile, part_blocks, part_records
@@ -94,7 +93,7 @@ class SessionWriter:
                 aside.rename(final)
                 undo.pop_all()
             if durable:
-                _sync_folders(final, sessions, home)
+                sync_names(final, sessions, home, *home.absolute().parents)
         except OSError as error:
             raise EnvironmentProblem(f"Cannot write a session to {sessions}: {reason(error)}.") from error
         return writer
@@ -190,8 +189,11 @@ class SessionWriter:
         """
         self.lost.add(index)
         if body is None or self.broken is not None:
+            part = self._parts.get(index)
+            if part is not None and self._journal.durable:
+                part.sync()
+                sync_names(self.folder)
             if self.broken is None:
-                part = self._parts.get(index)
                 told = replace(response, body_size=0 if part is None else part.size)
                 with self._writing(f"the response of step {index}"):
                     self._write_short(records.answered_fields(index, self._clock.now(), told, None, in_part=True))
@@ -290,6 +292,8 @@ class SessionWriter:
         with self._lines:
             if self._short_lines is None:
                 self._short_lines = GrowingFile(self.folder / SHORT_LINES, durable=self._journal.durable)
+                if self._journal.durable:
+                    sync_names(self.folder)
             self._short_lines.append(seal(stamped(fields, run=self._run, number=-1)))
             self._told_in_short.add(fields["step"])
 
@@ -304,15 +308,3 @@ class SessionWriter:
     def _fail(self, why: str) -> None:
         if self.broken is None:
             self.broken = why
-
-
-def _sync_folders(*folders: Path) -> None:
-    """Make the names durable, too."""
-    for folder in folders:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            # Some file systems refuse this for folders; the files themselves are synced either way.
-            with contextlib.suppress(OSError):
-                os.fsync(fd)
-        finally:
-            os.close(fd)
