@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,17 @@ def end_line(home: Path) -> dict[str, object]:
 # Standard input
 
 
+def again(session: str, home: Path, **more: Any) -> Result:
+    """A replay of a child that asks nobody: it runs as it did, and there is nothing that could be replayed."""
+    replayed = run_rewind(["replay", session], home, **more)
+    assert replayed.code == 4 and "0/0 steps replayed" in replayed.talk, replayed.talk
+    return replayed
+
+
 def test_a_pipe_on_stdin_is_passed_on_recorded_and_given_again(home: Path) -> None:
     recorded = record(home, python(ECHO), stdin=b"from a pipe\n").ok()
     assert recorded.stdout == b"FROM A PIPE\n"
-    replayed = run_rewind(["replay", recorded.session], home, stdin=b"something else\n").ok()
+    replayed = again(recorded.session, home, stdin=b"something else\n")
     assert replayed.stdout == b"FROM A PIPE\n"
 
 
@@ -96,7 +104,7 @@ def test_a_file_on_stdin_is_handed_over_and_given_again(home: Path, tmp_path: Pa
     assert done.stdout == words.read_bytes()[8:].upper()
     words.unlink()
     session = Result((), done.stdout, done.stderr, 0).session
-    assert run_rewind(["replay", session], home).ok().stdout == done.stdout
+    assert again(session, home).stdout == done.stdout
 
 
 def test_a_child_that_goes_back_in_its_file_does_not_disturb_the_end_of_the_run(home: Path, tmp_path: Path) -> None:
@@ -185,7 +193,7 @@ def test_large_output_on_both_streams_is_passed_on_and_kept_to_the_byte(home: Pa
     recorded = record(home, python(code)).ok()
     assert recorded.stdout == plain.stdout
     assert plain.stderr in recorded.stderr
-    assert b"output identical" in run_rewind(["replay", recorded.session], home).ok().stderr
+    assert b"output identical" in again(recorded.session, home).stderr
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "non-blocking"])
@@ -253,7 +261,7 @@ def test_a_relative_command_is_found_where_it_was_recorded(home: Path, tmp_path:
     recorded = record(home, ["./agent.sh"]).ok()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert run_rewind(["replay", recorded.session], home, cwd=elsewhere).ok().stdout == b"hello\n"
+    assert again(recorded.session, home, cwd=elsewhere).stdout == b"hello\n"
 
 
 def test_a_file_that_cannot_be_executed_is_one_clear_sentence(home: Path, tmp_path: Path) -> None:

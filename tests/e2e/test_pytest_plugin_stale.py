@@ -132,3 +132,20 @@ def test_new_adds_what_is_missing_and_asks_nothing_twice(project: Project) -> No
     new = before.read_text().splitlines()
     gone = [line for line in old.splitlines() if line not in new]
     assert len(gone) <= 3, gone
+
+
+def test_a_test_that_asks_nothing_of_its_cassette_is_not_green(project: Project) -> None:
+    project.write(
+        "agent.py",
+        AGENT.replace("def ask_and_swallow(", "def _swallow(")
+        + "\n\ndef ask_and_swallow(q):\n    return f'about {q}'\n",
+    )
+    red = project.pytest("-q", env={"CI": "1"})
+    assert outcomes(red) == {"failed": 3, "passed": 1}, red.text
+    assert (
+        "1 step of tests/cassettes/test_it/test_fails_itself.rw was not played: 1; the test asked nothing" in red.text
+    )
+    # Without a cassette, nothing can be wrong with it.
+    for name in project.cassettes():
+        (project.folder / name).unlink()
+    assert outcomes(project.pytest("-q", "-k", "not twice", env={"CI": "1"})) == {"passed": 3}

@@ -381,3 +381,26 @@ def test_a_replay_never_opens_a_connection_even_when_the_gateway_is_asked_direct
             reply = ask(line, message("GET", "http://strange.example.com/", "strange.example.com"))
             assert reply.status == 424
     assert "strange.example.com" in gate.ended().talk
+
+
+# A replay that shows nothing is not green
+
+
+def test_a_replay_that_plays_nothing_or_has_nothing_to_play_says_so_and_is_not_green(lab: MakeLab) -> None:
+    bench = lab(numbered)
+    quiet = [sys.executable, "-c", "print('done')"]
+    asked = bench.record(asks("one", "two")).ok().session
+    result = replayed(bench, asked, *quiet)
+    assert result.code == 4
+    assert "None of the 2 recorded steps was asked: this run shows nothing." in result.talk
+    assert "0/2 steps replayed" in result.talk
+
+    empty = bench.record(quiet).ok().session
+    result = replayed(bench, empty)
+    assert result.code == 4
+    assert "holds no answer that could be replayed" in result.talk and "0/0 steps replayed" in result.talk
+    as_json = replayed(bench, empty, options=("--json",))
+    assert as_json.code == 4 and json.loads(as_json.stdout)["total"] == 0
+
+    bench.rewind("export", asked, "--output", "asked.rw").ok()
+    assert replayed(bench, "asked.rw", "true").code == 4

@@ -380,6 +380,23 @@ def test_extend_answers_what_it_knows_and_keeps_the_whole(one: SdkBench) -> None
         assert [ask("one"), ask("two")] == ["one: hit 1", "two: hit 2"]
 
 
+def test_a_replay_that_asks_for_nothing_shows_nothing(one: SdkBench) -> None:
+    with one.session():
+        ask("one")
+    with (
+        pytest.raises(rewind.ReplayMiss, match=r"1 step\) was asked: this replay shows nothing"),
+        one.session(mode="replay"),
+    ):
+        pass
+    with one.session(mode="replay", on_miss="report") as run:
+        pass
+    assert run.result is not None and run.result.played == 0
+    with one.session("silent"):
+        pass
+    with one.session("silent", mode="replay"):
+        pass
+
+
 def test_off_does_nothing_at_all(one: SdkBench) -> None:
     with one.session(mode="off") as run:
         assert rewind.note("nobody hears this") is False

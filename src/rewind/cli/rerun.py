@@ -50,7 +50,7 @@ def replay_exit_code(result: ReplayResult) -> ExitCode:
     """A miss outweighs a difference: with it the output could not be the same."""
     if result.stopped is not None and result.stopped.interrupted:
         return ExitCode.INTERRUPTED
-    if result.misses or result.unasked is not None:
+    if result.misses or result.unasked is not None or result.nothing_played:
         return ExitCode.MISS
     if result.output == "different" or result.other_exit_code:
         return ExitCode.DIFFERENT

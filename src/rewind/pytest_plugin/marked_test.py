@@ -91,8 +91,9 @@ class MarkedTest:
     # ── the verdict ──────────────────────────────────────────────────────────────────────────────────────────
 
     def judge(self) -> None:
-        """A test that passed by itself fails for calls without an answer, and, if strict, for unplayed steps."""
-        if text := self._verdict(strict=self._state.strict):
+        """A test that passed by itself fails for calls without an answer, where nothing was replayed, and, if strict,
+        for unplayed steps."""
+        if text := self._verdict(strict=self._state.strict, passed=True):
             self._judged = True
             pytest.fail(text, pytrace=False)
 
@@ -102,8 +103,8 @@ class MarkedTest:
             self._judged = True
             raise pytest.fail.Exception(text, pytrace=False) from None
 
-    def _verdict(self, *, strict: bool) -> str:
-        return "" if self._run is None else self._run.failure_text(strict=strict)
+    def _verdict(self, *, strict: bool, passed: bool = False) -> str:
+        return "" if self._run is None else self._run.failure_text(strict=strict, passed=passed)
 
     def add_to_report(self, report: pytest.TestReport) -> None:
         """Called for each phase; a failing run is kept, and its report says what we know."""

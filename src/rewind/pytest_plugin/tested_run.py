@@ -153,8 +153,8 @@ class TestedRun:
 
     # ── judging ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def failure_text(self, *, strict: bool) -> str:
-        """Why the test cannot pass; empty where it can."""
+    def failure_text(self, *, strict: bool, passed: bool = False) -> str:
+        """Why the test cannot pass; empty where it can. ``passed``: it did by itself."""
         misses = self.misses()
         if misses and self._cassette.action is CassetteAction.MISSING:
             return self._cassette.missing
@@ -169,12 +169,15 @@ class TestedRun:
             paragraphs.append(f"If this change is intended, record it again:  {self._record_again}")
             return "\n\n".join(paragraphs)
         may_judge = self._cassette.action is CassetteAction.PLAY and not self._cassette.may_have_other_users
-        left = self._begun.progress().unused if strict and may_judge else ()
+        progress = self._begun.progress()
+        # A test that asks nothing of what it was recorded with tests something else than it seems to.
+        left = progress.unused if may_judge and (strict or (passed and progress.played == 0)) else ()
         if left:
             shown = ", ".join(str(step.index) for step in left[:8]) + (", …" if len(left) > 8 else "")
             return (
                 f"rewind: {plural(len(left), 'step')} of {self._cassette.shown} "
-                f"{'was' if len(left) == 1 else 'were'} not played: {shown}\n\n"
+                f"{'was' if len(left) == 1 else 'were'} not played: {shown}"
+                f"{'; the test asked nothing' if progress.played == 0 else ''}\n\n"
                 f"If this change is intended, record it again:  {self._record_again}"
             )
         return ""

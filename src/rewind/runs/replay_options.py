@@ -134,6 +134,11 @@ class ReplayResult:
         """Whether the agent ended with another exit code than when it was recorded."""
         return self.stopped is None and self.recorded_exit_code not in (None, self.exit_code)
 
+    @property
+    def nothing_played(self) -> bool:
+        """Whether nothing was compared with the recording: such a run shows nothing, whatever it printed."""
+        return self.played == 0 and self.stopped is None
+
     def saved(self, pricing: Pricing) -> Spending:
         """What the recorded answers cost when they were recorded."""
         calls = (step for step in self.served if step.request.kind is StepKind.LLM_CALL)

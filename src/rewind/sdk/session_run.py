@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewind.errors import ReplayMiss, RewindError, UsageError
 from rewind.sdk.modes import mode_from
+from rewind.text import plural
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -162,7 +163,15 @@ class SessionRun:
 
     def _raise_misses(self, result: "InProcessResult | None", error: BaseException | None) -> None:
         """What a replay could not answer is said in any case; where the body failed by itself, as a note to that."""
-        if result is None or self._asked["on_miss"] != "raise" or not (result.misses or result.blocked):
+        if result is None or self._asked["on_miss"] != "raise":
+            return
+        if not (result.misses or result.blocked):
+            if self.run.mode == "replay" and error is None and result.total and not result.played:
+                raise ReplayMiss(
+                    f"Nothing of the recording {self.run.id} ({plural(result.total, 'step')}) was asked: this replay "
+                    "shows nothing.",
+                    hint="Record it again with mode='record'; or on_miss='report', if that is meant.",
+                )
             return
         miss = miss_of(result, self.run)
         if error is None or isinstance(error, GeneratorExit):

@@ -171,7 +171,9 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
         terminal.line(Span(remark, "yellow"))
     if result.unasked is not None:
         terminal.line(Span(f"Step {result.unasked} was never asked: the run ended without coming to it.", "yellow"))
-    whole = result.played == result.total or result.stopped is not None
+    if result.nothing_played:
+        terminal.line(Span(_nothing_played_text(result), "bold red"))
+    whole = (result.played == result.total and not result.nothing_played) or result.stopped is not None
     parts = [Span(f"{result.played}/{result.total} steps replayed", "green" if whole else "yellow")]
     if result.drifted:
         parts.append(Span(f"{result.drifted} drifted", "yellow"))
@@ -211,6 +213,13 @@ def _print_difference(terminal: Terminal, difference: str) -> None:
     for line in difference.splitlines():
         style = {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")
         terminal.line(Span(line, style))
+
+
+def _nothing_played_text(result: "ReplayResult") -> str:
+    if result.total == 0:
+        return "The recording holds no answer that could be replayed: this run shows nothing."
+    steps = "The recorded step was" if result.total == 1 else f"None of the {result.total} recorded steps was"
+    return f"{steps}{' not' if result.total == 1 else ''} asked: this run shows nothing."
 
 
 def _stopped_text(where: "Stopped") -> str:
