@@ -39,7 +39,9 @@ def main() -> int:
     try:
         with surroundings(pinned=not options.unpinned) as setup:
             contenders = [contenders_of[name](setup) for name in names]
-            repeated = measures.repeated(scale, setup)
+            repeated = measures.repeated(scale, setup, options.only)
+            if not repeated:
+                raise Failed(f"no measure has {options.only!r} in its name")
             count = options.rounds or scale.rounds
             results = rounds.run(contenders, measures.once(scale), repeated, count)
     except Failed as problem:
@@ -75,6 +77,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--before", type=Path, metavar="FILE", help="the `rewind` of another checkout, measured in turns with this one"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="measures with this in their names: replay, record_one, start, ..."
     )
     parser.add_argument("--unpinned", action="store_true", help="let the system choose the cores")
     return parser.parse_args()

@@ -81,7 +81,7 @@ Measure = Callable[[Contender], Mapping[str, float]]
 
 
 def once(scale: Scale) -> list[Measure]:
-    """Done a single time: sizes do not vary, and the replays need their tape."""
+    """Done a single time: sizes do not vary, and the replays need their tapes."""
 
     def tape(contender: Contender) -> Mapping[str, float]:
         contender.record(TAPE, *_calls(scale))
@@ -91,11 +91,15 @@ def once(scale: Scale) -> list[Measure]:
         contender.record("conversation", "turns", "--calls", str(scale.turns))
         return {"stored_turn": contender.stored("conversation") / scale.turns}
 
-    return [conversation, tape]
+    def one_call(contender: Contender) -> Mapping[str, float]:
+        contender.record("one-call", "calls")
+        return {}
+
+    return [conversation, tape, one_call]
 
 
-def repeated(scale: Scale, setup: Setup) -> list[Measure]:
-    """Done in every round."""
+def repeated(scale: Scale, setup: Setup, only: str = "") -> list[Measure]:
+    """Done in every round; ``only`` those measures of whose name this is a part."""
 
     def show_help(contender: Contender) -> Mapping[str, float]:
         return {"help": 1000 * timed(contender.help_command(), setup)}
@@ -169,7 +173,8 @@ def repeated(scale: Scale, setup: Setup) -> list[Measure]:
     starts = [show_help, start, record_one_call, replay_one_call] * scale.starts
     replays = [replay_many, replay_very_many, replay_one, replay_fresh]
     rates = [record_many, record_very_many]
-    return [*starts, *replays, *rates, record_one, record_large, record_thinking, record_turns, streams, slow_streams]
+    records = [record_one, record_large, record_thinking, record_turns, streams, slow_streams]
+    return [measure for measure in (*starts, *replays, *rates, *records) if only in measure.__name__]
 
 
 def timed(command: list[str], setup: Setup) -> float:
