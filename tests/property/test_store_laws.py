@@ -24,17 +24,7 @@ from rewind.store.journal.part import PartFile, decode_part, encode_record
 from rewind.store.journal.records import decode_times, encode_times
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
-from rewind.store.pack.frames import (
-    BadFrame,
-    FrameHeader,
-    FrameRole,
-    FrameTable,
-    PackFrame,
-    RecentRecipes,
-    Recipe,
-    RecipeReader,
-    decode_header,
-)
+from rewind.store.pack.frames import BadFrame, RecentRecipes, Recipe, RecipeReader, decode_header
 from rewind.wire.chunks import LARGEST, common_run, cut_body
 from support.effort import examples
 from unit.store.making import ANSWER_HEAD, PerToken, record, request, start
@@ -91,17 +81,14 @@ NAMES = st.lists(st.integers(0, 12).map(lambda n: bytes([n]) * 32), max_size=30)
 @given(st.lists(NAMES, min_size=1, max_size=12))
 def test_a_recipe_leads_back_to_its_names(lists: list[list[bytes]]) -> None:
     conversations = RecentRecipes()
-    frames: dict[int, PackFrame] = {}
+    recipes: dict[int, Recipe] = {}
     for offset, names in enumerate(lists):
-        recipe: Recipe = conversations.recipe_for(b"", names)
+        recipes[offset] = conversations.recipe_for(b"", names)
         conversations.remember(offset, names)
-        frames[offset] = PackFrame(
-            offset, FrameHeader(FrameRole.REQUEST, 1, True, 0, 0, 0, 0, 0), FrameTable((), (), recipe)
-        )
     for order in (range(len(lists)), reversed(range(len(lists)))):
-        expander = RecipeReader(frames)
+        expander = RecipeReader(recipes.get)
         for offset in order:
-            assert expander.names(frames[offset]) == lists[offset]
+            assert expander.names(offset) == lists[offset]
 
 
 @given(NAMES, NAMES, st.integers(0, 30), st.integers(0, 30))

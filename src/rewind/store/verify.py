@@ -1,6 +1,6 @@
 """Reads every byte of a session and names what is damaged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rewind.dataclass import dataclass
@@ -9,8 +9,8 @@ from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Session, Status
 from rewind.store.journal.contents import Journal
 from rewind.store.journal.reader import LONG_ANSWER, FolderReader, load_journal
-from rewind.store.pack.bodies import PackIndex, PackReader
-from rewind.store.pack.frames import FrameRole
+from rewind.store.pack.bodies import PackReader
+from rewind.store.pack.frames import FrameHeader, FrameRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ def _problems(folder: Path, journal: Journal, session: Session) -> Iterator[tupl
 def _pack_problems(pack: PackReader, journal: Journal, session: Session) -> Iterator[tuple[str, str]]:
     index = pack.index()
     yield from (("pack", note) for note in index.damage)
-    for frame in index.frames.values():
-        if problem := pack.check(frame):
+    for offset in index.offsets:
+        if problem := pack.check(offset):
             yield "pack", problem
     size = index.scanned
     if session.status is Status.ENDED and (index.torn or journal.pack_size not in (None, size)):
@@ -71,7 +71,7 @@ def _pack_problems(pack: PackReader, journal: Journal, session: Session) -> Iter
             if length is not None and read != length:
                 yield where, f"it has {read} bytes, not {length}"
     if session.status in (Status.INTERRUPTED, Status.ENDED):
-        yield from _unnamed(index, journal)
+        yield from _unnamed(pack.headers().values(), journal)
 
 
 def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
@@ -87,10 +87,10 @@ def _named_blobs(journal: Journal) -> Iterator[tuple[str, BlobId, int | None]]:
             yield stream, blob, None
 
 
-def _unnamed(index: PackIndex, journal: Journal) -> Iterator[tuple[str, str]]:
+def _unnamed(headers: Iterable[FrameHeader], journal: Journal) -> Iterator[tuple[str, str]]:
     """Bytes are written before the line that names them, so a kill may leave some unnamed: the last answer, and
     requests that nobody has answered."""
-    owners = [(frame.header.role, frame.header.step) for frame in index.frames.values()]
+    owners = [(header.role, header.step) for header in headers]
     named = {FrameRole.REQUEST: journal.requests.keys(), FrameRole.RESPONSE: journal.answers.keys()}
     orphans = [(role, step) for role, step in dict.fromkeys(owners) if role in named and step not in named[role]]
     if orphans and journal.end is None:

@@ -110,12 +110,12 @@ def test_damage_is_noticed_and_no_wrong_byte_is_given(
 
 def test_a_flip_in_an_answers_frame_costs_that_answer_only(recorded: Recorded) -> None:
     pack = PackReader(recorded.folder / "pack")
-    answers = [frame for frame in pack.index().frames.values() if frame.header.role is FrameRole.RESPONSE]
+    answers = [(at, header) for at, header in pack.headers().items() if header.role is FrameRole.RESPONSE]
     pack.close()
     assert len(answers) == STEPS
-    for frame in answers[::4]:
+    for offset, header in answers[::4]:
         hurt = bytearray(recorded.whole["pack"])
-        hurt[frame.offset + frame.header.frame_size - 5] ^= 4
+        hurt[offset + header.frame_size - 5] ^= 4
         (recorded.folder / "pack").write_bytes(hurt)
         try:
             damage = recorded.library.verify(recorded.session)
@@ -123,14 +123,14 @@ def test_a_flip_in_an_answers_frame_costs_that_answer_only(recorded: Recorded) -
                 for step in reader.recording().steps:
                     assert reader.blob(step.request.body) == recorded.exchanges[step.index - 1][0]
                     assert step.response is not None
-                    if step.index == frame.header.step:
+                    if step.index == header.step:
                         with pytest.raises(DamagedStore, match=f"response of step {step.index}"):
                             reader.blob(step.response.body)
                     else:
                         assert reader.blob(step.response.body) == recorded.exchanges[step.index - 1][1]
         finally:
             (recorded.folder / "pack").write_bytes(recorded.whole["pack"])
-        assert {each.where for each in damage} == {"pack", f"response of step {frame.header.step}"}
+        assert {each.where for each in damage} == {"pack", f"response of step {header.step}"}
 
 
 def test_a_lost_file_is_named(recorded: Recorded) -> None:
@@ -193,12 +193,12 @@ def test_a_pack_that_lost_the_times_of_streams_is_read_and_named(
 def test_a_frame_that_claims_more_than_there_is_hides_none_behind_it(recorded: Recorded) -> None:
     """As where a block was written to the wrong place: its header is sound, and its length is not that of the file."""
     pack = PackReader(recorded.folder / "pack")
-    found = sorted(pack.index().frames.values(), key=lambda frame: frame.header.frame_size)
+    headers = pack.headers()
     pack.close()
-    largest, last = found[-1], max(found, key=lambda frame: frame.offset)
+    largest, last = max(headers, key=lambda offset: headers[offset].frame_size), max(headers)
     whole = recorded.whole["pack"]
-    header = whole[largest.offset : largest.offset + HEADER_SIZE]
-    assert recorded.damaged("pack", whole[: last.offset] + header + whole[last.offset :]) == 0
+    header = whole[largest : largest + HEADER_SIZE]
+    assert recorded.damaged("pack", whole[:last] + header + whole[last:]) == 0
 
 
 def changed_line(home: Path, session: Session, number: int, **fields: Any) -> None:
@@ -303,7 +303,7 @@ def test_one_session_that_cannot_be_opened_is_named_and_the_others_are_checked(t
 
 def test_a_pack_can_be_read_without_its_journal(recorded: Recorded) -> None:
     pack = PackReader(recorded.folder / "pack")
-    found = {(frame.header.role, frame.header.step) for frame in pack.index().frames.values()}
+    found = {(header.role, header.step) for header in pack.headers().values()}
     pack.close()
     assert found == {(role, step) for role in (FrameRole.REQUEST, FrameRole.RESPONSE) for step in range(1, STEPS + 1)}
 

@@ -7,6 +7,7 @@ import signal
 import struct
 import sys
 import threading
+import tracemalloc
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_a_pack_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     bodies = write_pack(path)
     whole = path.read_bytes()
     reader = PackReader(path)
-    ends = [frame.offset + frame.header.frame_size for frame in reader.index().frames.values()]
+    ends = [offset + header.frame_size for offset, header in reader.headers().items()]
     reader.close()
     assert ends[-1] == len(whole)
     for size in range(len(whole)):
@@ -117,7 +118,7 @@ def test_a_pack_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
         index = reader.index()
         assert index.damage == []
         assert index.torn == (size not in (0, *ends))
-        assert len(index.frames) == sum(end <= size for end in ends)
+        assert len(index.offsets) == sum(end <= size for end in ends)
         reader.close()
     assert len(bodies) * 2 == len(ends)
 
@@ -130,7 +131,7 @@ def test_the_frames_after_a_damaged_one_are_found(tmp_path: Path) -> None:
     path.write_bytes(hurt)
     reader = PackReader(path)
     index = reader.index()
-    assert len(index.frames) == 7
+    assert len(index.offsets) == 7
     assert len(index.damage) == 1
     assert reader.blob(name_of(hashlib.sha256(bodies[0][1]).digest())) == bodies[0][1]
     with pytest.raises(DamagedStore, match="no frame can be read there"):
@@ -208,11 +209,11 @@ def test_an_answer_never_leans_on_other_bytes(tmp_path: Path) -> None:
     pack.close()
     data = bytearray((tmp_path / "pack").read_bytes())
     reader = PackReader(tmp_path / "pack")
-    found = list(reader.index().frames.values())
+    found = list(reader.headers().items())
     reader.close()
-    assert [str(frame.header) for frame in found] == ["request of step 1", "response of step 1", "response of step 2"]
-    for frame in found[:2]:
-        data[frame.offset + frame.header.frame_size - 3] ^= 1
+    assert [str(header) for _, header in found] == ["request of step 1", "response of step 1", "response of step 2"]
+    for offset, header in found[:2]:
+        data[offset + header.frame_size - 3] ^= 1
     (tmp_path / "pack").write_bytes(data)
     reader = PackReader(tmp_path / "pack")
     assert reader.blob(name_of(hashlib.sha256(b"the same").digest())) == b"the same"
@@ -296,3 +297,15 @@ def test_a_child_that_is_forked_while_a_pack_is_read_goes_on_reading(tmp_path: P
             stopped.set()
             for other in others:
                 other.join()
+
+
+def test_the_index_of_a_long_pack_takes_little_memory(tmp_path: Path) -> None:
+    write_pack(tmp_path / "pack", 1000)
+    with closing(PackReader(tmp_path / "pack")) as reader:
+        tracemalloc.start()
+        try:
+            frames_found = len(reader.index().offsets)
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert held / frames_found < 400

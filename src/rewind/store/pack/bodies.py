@@ -10,13 +10,11 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
 from pathlib import Path
 from weakref import WeakSet
 
 import zstandard
 
-from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore
 from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
@@ -25,9 +23,10 @@ from rewind.store.pack import frames
 from rewind.store.pack.frames import (
     NEW,
     BadFrame,
+    FrameHeader,
     FrameRole,
     GrowingBodies,
-    PackFrame,
+    PackIndex,
     RecentRecipes,
     Recipe,
     RecipeReader,
@@ -42,6 +41,7 @@ _MUCH = 128 * 1024
 _GLANCE = 4096
 _WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024
+_LOOK = 64 * 1024
 
 
 def name_of(digest: bytes) -> BlobId:
@@ -157,28 +157,6 @@ def blocks_of(data: bytes) -> Iterator[bytes]:
         yield data[start : start + BLOCK]
 
 
-@dataclass(slots=True)
-class PackIndex:
-    """What a scan of the pack found."""
-
-    frames: dict[int, PackFrame] = field(default_factory=dict)
-    chunks: dict[bytes, list[PackFrame]] = field(default_factory=dict)
-    recipes: dict[bytes, list[PackFrame]] = field(default_factory=dict)
-    damage: list[str] = field(default_factory=list)
-    scanned: int = 0
-    last: int = 0
-    """Where the scan has found the frame before."""
-    torn: bool = False
-    """An unfinished frame stands at the end."""
-
-    def add(self, frame: PackFrame) -> None:
-        self.frames[frame.offset] = frame
-        for name in frame.table.names:
-            self.chunks.setdefault(name, []).append(frame)
-        if frame.table.recipe:
-            self.recipes.setdefault(frame.table.recipe.body, []).append(frame)
-
-
 class PackReader:
     """Gives back bodies, every byte hash-checked. Raises DamagedStore, which names what is damaged.
 
@@ -194,7 +172,8 @@ class PackReader:
         self._cached = 0
         self._decompressor = zstandard.ZstdDecompressor()
         self._window = (0, b"")
-        self._recipes = RecipeReader(self._index.frames)
+        self._look = (0, b"")
+        self._recipes = RecipeReader(self._recipe_at)
         self._lately = GrowingBodies()
         with _opening:
             _open.add(self)
@@ -226,11 +205,16 @@ class PackReader:
         index.torn = False
         while index.scanned < size and (wanted is None or (wanted not in index.chunks and wanted not in index.recipes)):
             offset = index.scanned
-            glance = read_at(self._fd, _GLANCE, offset)
-            unfinished = len(glance) < frames.HEADER_SIZE and glance.startswith(frames.MAGIC[: len(glance)])
+            start, look = self._look
+            if offset < start or offset + _GLANCE > start + len(look):
+                # Where frames are small, one look shows many of them; the first answer waits for no more than it needs.
+                start, look = self._look = offset, read_at(self._fd, _LOOK if index.offsets else _GLANCE, offset)
+            at = offset - start
+            unfinished = len(look) - at < frames.HEADER_SIZE and look.startswith(frames.MAGIC[: len(look) - at], at)
             try:
-                header = frames.decode_header(glance)
-                unfinished = offset + header.frame_size > size
+                header = frames.decode_header(look, at)
+                end = offset + header.frame_size
+                unfinished = end > size
                 if unfinished:
                     raise BadFrame("it is cut short")
             except BadFrame as why:
@@ -238,17 +222,19 @@ class PackReader:
                 following = self._next_frame(min(index.last, offset) + 1, size, but=offset)
                 if following is None and unfinished:
                     index.torn = True
+                    self._look = (0, b"")  # whoever writes here may go on, or write something else
                     break
                 index.damage.append(f"pack bytes {offset} to {following or size}: no frame can be read there, {why}")
                 index.scanned, index.last = following or size, offset
                 continue
-            index.scanned, index.last = offset + header.frame_size, offset
-            start = frames.HEADER_SIZE
-            table = glance[start : start + header.table_size]
+            index.scanned, index.last = end, offset
+            at += frames.HEADER_SIZE
+            table = look[at : at + header.table_size]
             if len(table) < header.table_size:
-                table = read_at(self._fd, header.table_size, offset + start)
+                table = read_at(self._fd, header.table_size, offset + frames.HEADER_SIZE)
             try:
-                index.add(PackFrame(offset, header, frames.decode_table(header, table)))
+                names, _, body = frames.chunks_in_table(header, table)
+                index.add(offset, names, body)
             except BadFrame as why:
                 index.damage.append(f"pack frame at {offset} ({header}): {why}")
 
@@ -287,21 +273,21 @@ class PackReader:
         name, index = _digest(blob), self._index
         self._look_for(name)
         problems: list[str] = []
-        for frame in index.chunks.get(name, ()):
+        for offset in index.chunks.of(name):
             try:
-                return [self._load(frame)[name]]
+                return [self._load(offset)[name]]
             except BadFrame as why:
-                problems.append(_frame_problem(frame, why))
-        for frame in index.recipes.get(name, ()):
+                problems.append(self._frame_problem(offset, why))
+        for offset in index.recipes.of(name):
             try:
-                names = self._recipes.names(frame)
+                names = self._recipes.names(offset)
                 pieces, digest = self._lately.whole(names, self._chunk)
             except BadFrame as why:
                 problems.append(str(why))
                 continue
             if digest == name:
                 return pieces
-            problems.append(f"the recipe at {frame.offset} gives other bytes")
+            problems.append(f"the recipe at {offset} gives other bytes")
         if self._has_more():
             return self.blocks(blob)
         reason = "; ".join(problems) or "; ".join(index.damage[:3]) or "the pack does not hold it"
@@ -319,7 +305,7 @@ class PackReader:
             return
         try:
             with self._reading:
-                names = self._recipes.names(index.recipes[name][0])
+                names = self._recipes.names(index.recipes[name])
             if (gone := next((piece for piece in names if piece not in index.chunks), None)) is not None:
                 self._chunk(gone)  # raises, before anybody has seen a part of it
             for piece in names:
@@ -329,34 +315,43 @@ class PackReader:
 
     def _chunk(self, name: bytes) -> bytes:
         problem = f"chunk {name.hex()[:12]} is not in the pack"
-        for frame in self._index.chunks.get(name, ()):
+        for offset in self._index.chunks.of(name):
             try:
-                return self._load(frame)[name]
+                return self._load(offset)[name]
             except BadFrame as why:
-                problem = _frame_problem(frame, why)
+                problem = self._frame_problem(offset, why)
         if self._has_more():
             return self._chunk(name)
         raise BadFrame(problem)
 
-    def _load(self, frame: PackFrame) -> dict[bytes, bytes]:
-        """The chunks of a frame, hashed when they are unpacked."""
+    def _load(self, offset: int) -> dict[bytes, bytes]:
+        """The chunks of the frame there, hashed when they are unpacked."""
         with self._reading:
-            return self._unpacked(frame)
-
-    def _unpacked(self, frame: PackFrame) -> dict[bytes, bytes]:
-        if (chunks := self._cache.get(frame.offset)) is not None:
-            self._cache.move_to_end(frame.offset)
+            if (chunks := self._cache.get(offset)) is not None:
+                self._cache.move_to_end(offset)
+                return chunks
+            header = frames.decode_header(self._read(offset, frames.HEADER_SIZE))
+            start = frames.HEADER_SIZE + header.table_size
+            data = self._read(offset, start + header.packed_size)
+            table = frames.decode_table(header, data[frames.HEADER_SIZE : start])
+            chunks = frames.decode_payload(header, table, data[start:], self._decompressor)
+            self._cache[offset] = chunks
+            self._cached += sum(map(len, chunks.values()))
+            while self._cached > _CACHE and len(self._cache) > 1:
+                _, gone = self._cache.popitem(last=False)
+                self._cached -= sum(map(len, gone.values()))
             return chunks
-        header = frame.header
-        start = frame.offset + frames.HEADER_SIZE + header.table_size
-        data = self._read(start, header.packed_size)
-        chunks = frames.decode_payload(header, frame.table, data, self._decompressor)
-        self._cache[frame.offset] = chunks
-        self._cached += header.raw_size
-        while self._cached > _CACHE and len(self._cache) > 1:
-            gone, _ = self._cache.popitem(last=False)
-            self._cached -= self._index.frames[gone].header.raw_size
-        return chunks
+
+    def _recipe_at(self, offset: int) -> Recipe | None:
+        """Looked at anew where it is needed: most are never asked for. Raises BadFrame."""
+        if offset not in self._index.offsets:
+            return None
+        glance = read_at(self._fd, _GLANCE, offset)
+        header = frames.decode_header(glance)
+        table = glance[frames.HEADER_SIZE : frames.HEADER_SIZE + header.table_size]
+        if len(table) < header.table_size:
+            table = read_at(self._fd, header.table_size, offset + frames.HEADER_SIZE)
+        return frames.decode_table(header, table).recipe
 
     def _read(self, offset: int, size: int) -> bytes:
         """Those bytes of the file. Answers are mostly read in the order they were written, so one look takes many."""
@@ -365,13 +360,23 @@ class PackReader:
             start, window = self._window = offset, read_at(self._fd, max(size, _WINDOW), offset)
         return window[offset - start : offset - start + size]
 
-    def check(self, frame: PackFrame) -> str | None:
-        """What is wrong with this frame's payload; ``None`` if nothing is."""
+    def check(self, offset: int) -> str | None:
+        """What is wrong with the frame there; ``None`` if nothing is."""
         try:
-            self._load(frame)
+            self._load(offset)
         except BadFrame as why:
-            return _frame_problem(frame, why)
+            return self._frame_problem(offset, why)
         return None
+
+    def headers(self) -> dict[int, FrameHeader]:
+        """Of all frames, by their offsets."""
+        return {offset: self._header(offset) for offset in self.index().offsets}
+
+    def _header(self, offset: int) -> FrameHeader:
+        return frames.decode_header(read_at(self._fd, frames.HEADER_SIZE, offset))
+
+    def _frame_problem(self, offset: int, why: BadFrame) -> str:
+        return f"pack frame at {offset} ({self._header(offset)}): {why}"
 
 
 _opening = threading.Lock()
@@ -406,7 +411,3 @@ def _digest(blob: BlobId) -> bytes:
         return bytes.fromhex(digits)
     except ValueError as error:
         raise DamagedStore(f"{blob[:80]!r} is not the name of bytes.") from error
-
-
-def _frame_problem(frame: PackFrame, why: BadFrame) -> str:
-    return f"pack frame at {frame.offset} ({frame.header}): {why}"

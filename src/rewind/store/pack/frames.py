@@ -34,7 +34,7 @@ import hashlib
 import struct
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from itertools import islice
 from typing import NamedTuple
@@ -62,6 +62,7 @@ _GROWING = 8 * 1024 * 1024
 _STRIDE = 16
 _MOST_NAMES = 2**22
 
+# Values that a scan makes one of for each frame are tuples.
 Span = tuple[int, int]
 """Where in the base's recipe, and how many names; or ``NEW``, and how many new ones."""
 NEW = 2**32 - 1
@@ -77,12 +78,14 @@ class FrameRole(IntEnum):
     STDERR = 5
 
 
+_ROLES = {role.value: role for role in FrameRole}
+
+
 class BadFrame(ValueError):
     """Bytes that are not a frame, or not the one that was written; says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """The chunk names of a body, as what changed since an earlier body."""
 
     body: bytes
@@ -93,8 +96,7 @@ class Recipe:
     """The names that the spans marked ``NEW`` take, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameHeader:
+class FrameHeader(NamedTuple):
     """The fixed first bytes of a frame."""
 
     role: FrameRole
@@ -115,22 +117,12 @@ class FrameHeader:
         return f"{name} of step {self.step}" if self.step else name
 
 
-@dataclass(frozen=True, slots=True)
-class FrameTable:
+class FrameTable(NamedTuple):
     """What a frame holds."""
 
     names: tuple[bytes, ...]
     sizes: tuple[int, ...]
     recipe: Recipe | None
-
-
-@dataclass(frozen=True, slots=True)
-class PackFrame:
-    """A frame whose header and table are sound; its payload is looked at when needed."""
-
-    offset: int
-    header: FrameHeader
-    table: FrameTable
 
 
 def encode_frame(
@@ -164,35 +156,45 @@ def _encode_recipe(recipe: Recipe, chunks: dict[bytes, bytes]) -> bytes:
     )
 
 
-def decode_header(data: bytes) -> FrameHeader:
-    """Raises BadFrame."""
-    if len(data) < HEADER_SIZE:
+def decode_header(data: bytes, at: int = 0) -> FrameHeader:
+    """That of the frame that begins there. Raises BadFrame."""
+    if len(data) - at < HEADER_SIZE:
         raise BadFrame("it is cut short")
-    magic, kind, role, _, step, table, raw, packed, table_crc, payload_crc, crc = _HEADER.unpack_from(data)
-    if magic != MAGIC or zlib.crc32(data[: HEADER_SIZE - 4]) != crc:
+    magic, kind, role, _, step, table, raw, packed, table_crc, payload_crc, crc = _HEADER.unpack_from(data, at)
+    if magic != MAGIC or zlib.crc32(data[at : at + HEADER_SIZE - 4]) != crc:
         raise BadFrame("its header is damaged")
     if kind not in (1, 2) or raw > MOST_RAW or table > _MOST_TABLE:
         raise BadFrame("its header makes no sense")
-    try:
-        return FrameHeader(FrameRole(role), step, kind == 2, table, raw, packed, table_crc, payload_crc)
-    except ValueError as error:
-        raise BadFrame(f"its role {role} is unknown") from error
+    if role not in _ROLES:
+        raise BadFrame(f"its role {role} is unknown")
+    return FrameHeader(_ROLES[role], step, kind == 2, table, raw, packed, table_crc, payload_crc)
 
 
 def decode_table(header: FrameHeader, data: bytes) -> FrameTable:
     """Raises BadFrame."""
+    names, sizes, _ = chunks_in_table(header, data)
+    try:
+        rest = data[_COUNT.size + len(names) * _CHUNK.size :]
+        return FrameTable(names, sizes, _decode_recipe(rest, names) if header.has_recipe else None)
+    except (struct.error, IndexError) as error:
+        raise BadFrame("its table makes no sense") from error
+
+
+def chunks_in_table(header: FrameHeader, data: bytes) -> tuple[tuple[bytes, ...], tuple[int, ...], bytes | None]:
+    """Names and sizes of the chunks, and the name of the body whose recipe follows them. Raises BadFrame."""
     if zlib.crc32(data) != header.table_crc or len(data) != header.table_size:
         raise BadFrame("its table is damaged")
     try:
         (count,) = _COUNT.unpack_from(data)
         end = _COUNT.size + count * _CHUNK.size
-        pairs = tuple(_CHUNK.iter_unpack(data[_COUNT.size : end]))
-        names, sizes = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-        if len(names) != count or sum(sizes) != header.raw_size:
-            raise BadFrame("its table makes no sense")
-        return FrameTable(names, sizes, _decode_recipe(data[end:], names) if header.has_recipe else None)
-    except (struct.error, IndexError) as error:
+        pairs = list(_CHUNK.iter_unpack(data[_COUNT.size : end]))
+        body = _RECIPE.unpack_from(data, end)[0] if header.has_recipe else None
+    except struct.error as error:
         raise BadFrame("its table makes no sense") from error
+    names, sizes = tuple([name for name, _ in pairs]), tuple([size for _, size in pairs])
+    if len(names) != count or sum(sizes) != header.raw_size:
+        raise BadFrame("its table makes no sense")
+    return names, sizes, body
 
 
 def _decode_recipe(data: bytes, names: tuple[bytes, ...]) -> Recipe:
@@ -233,6 +235,46 @@ def decode_payload(
         if hashlib.sha256(chunks[name]).digest() != name:
             raise BadFrame("a chunk is not the one its name says")
     return chunks
+
+
+class _Places(dict[bytes, int]):
+    """By name, the offset of the first frame that has it. Nearly each stands in one frame alone: lists of them would
+    take ten times the memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._again: dict[bytes, list[int]] = {}
+
+    def add(self, name: bytes, offset: int) -> None:
+        if self.setdefault(name, offset) != offset:
+            self._again.setdefault(name, []).append(offset)
+
+    def of(self, name: bytes) -> list[int]:
+        """All frames that have it."""
+        return [self[name], *self._again.get(name, ())] if name in self else []
+
+
+class PackIndex:
+    """What a scan of the pack found."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[int, None] = {}
+        """Of all frames whose header and table are sound."""
+        self.chunks = _Places()
+        self.recipes = _Places()
+        self.damage: list[str] = []
+        self.scanned = 0
+        self.last = 0
+        """Where the scan has found the frame before."""
+        self.torn = False
+        """An unfinished frame stands at the end."""
+
+    def add(self, offset: int, names: tuple[bytes, ...], body: bytes | None) -> None:
+        self.offsets[offset] = None
+        for name in names:
+            self.chunks.add(name, offset)
+        if body is not None:
+            self.recipes.add(body, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,38 +343,33 @@ def _spans(base: _Known, names: list[bytes]) -> tuple[list[Span], list[bytes]]:
 class RecipeReader:
     """Gives back the full list of names of a recipe. Raises BadFrame if a base is gone."""
 
-    def __init__(self, frames: Mapping[int, PackFrame]) -> None:
-        self._frames = frames
+    def __init__(self, recipe_at: Callable[[int], Recipe | None]) -> None:
+        """``recipe_at`` gives the recipe of the frame at an offset; ``None`` where there is none."""
+        self._recipe_at = recipe_at
         self._lately: OrderedDict[int, list[bytes]] = OrderedDict()
 
-    def names(self, frame: PackFrame) -> list[bytes]:
-        """The names of a recipe: down its bases to one that is known or has none, and up again."""
-        chain = [frame]
-        while chain[-1].offset not in self._lately and (base := self._base(chain[-1])) is not None:
-            chain.append(base)
-        names = self._lately.get(chain[-1].offset, [])
-        for at in reversed(chain):
-            if at.offset not in self._lately:
-                names = _apply(at, names)
-        self._lately[frame.offset] = names
-        self._lately.move_to_end(frame.offset)
+    def names(self, offset: int) -> list[bytes]:
+        """The names of the recipe there: down its bases to one that is known or has none, and up again."""
+        chain: list[tuple[int, Recipe]] = []
+        at: int | None = offset
+        while at is not None and at not in self._lately:
+            recipe = self._recipe_at(at)
+            if recipe is None or (chain and at >= chain[-1][0]):
+                raise BadFrame(f"the recipe at {chain[-1][0] if chain else offset} leans on one at {at} that is gone")
+            chain.append((at, recipe))
+            at = recipe.base
+        names = [] if at is None else self._lately[at]
+        for at, recipe in reversed(chain):
+            names = _apply(at, recipe, names)
+        self._lately[offset] = names
+        self._lately.move_to_end(offset)
         if len(self._lately) > _REMEMBERED:
             self._lately.popitem(last=False)
         return names
 
-    def _base(self, frame: PackFrame) -> PackFrame | None:
-        recipe = _recipe(frame)
-        if recipe.base is None:
-            return None
-        base = self._frames.get(recipe.base)
-        if base is None or base.table.recipe is None or base.offset >= frame.offset:
-            raise BadFrame(f"the recipe at {frame.offset} leans on one at {recipe.base} that is gone")
-        return base
 
-
-def _apply(frame: PackFrame, base: list[bytes]) -> list[bytes]:
-    """The names of this recipe, given those of its base."""
-    recipe = _recipe(frame)
+def _apply(offset: int, recipe: Recipe, base: list[bytes]) -> list[bytes]:
+    """The names of the recipe there, given those of its base."""
     names: list[bytes] = []
     fresh = iter(recipe.fresh)
     for start, count in recipe.spans:
@@ -340,13 +377,8 @@ def _apply(frame: PackFrame, base: list[bytes]) -> list[bytes]:
         names += part
         # The second bound keeps spans that repeat each other from doubling without end.
         if len(part) != count or len(names) > _MOST_NAMES:
-            raise BadFrame(f"the recipe at {frame.offset} makes no sense")
+            raise BadFrame(f"the recipe at {offset} makes no sense")
     return names
-
-
-def _recipe(frame: PackFrame) -> Recipe:
-    assert frame.table.recipe is not None, "only frames with a recipe are asked for one"
-    return frame.table.recipe
 
 
 class _Assembled(NamedTuple):
