@@ -14,7 +14,7 @@ from rewind.gateway.relay import Relay
 from rewind.gateway.targets import NoOrigin, aim
 from rewind.gateway.upstream import Pool, UpstreamConnection
 from rewind.gateway.websocket import FramePlayer, FrameRelay
-from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead, header
+from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
 
 MAX_KEPT_BODY = 256 * 1024 * 1024
 """A request body beyond this is passed on but not kept; the step says so."""
@@ -221,7 +221,7 @@ class ClientConnection(asyncio.Protocol):
             self._forward(wire_head)
         else:
             self._raw.append(wire_head)
-            if not incoming.complete and "100-continue" in (header(head.headers, "expect") or "").lower():
+            if not incoming.complete and "100-continue" in (incoming.header("expect") or "").lower():
                 self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if incoming.complete:
             self._arrived()
@@ -318,7 +318,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _play_frames(self, play: Play) -> None:
         assert self._incoming is not None and self._exchange is not None, "a request is waiting for its answer"
-        key = header(self._incoming.headers, "sec-websocket-key") or ""
+        key = self._incoming.header("sec-websocket-key") or ""
         self._frames = FramePlayer(self, self._exchange, play, key)
 
     def _answer(self, status: int, reason: str, headers: Headers, body: bytes) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 import httptools
 
-from rewind.model.http import Headers, ResponseHead, header
+from rewind.model.http import Headers, ResponseHead
 
 MAX_HEAD = 256 * 1024
 """Bytes of a head, or of trailers; no client takes more."""
@@ -37,6 +37,7 @@ class IncomingRequest:
         self.upgrade = False
         self.keep_alive = False
         self._headers: list[tuple[str, str]] = []
+        self._values: dict[str, str] = {}
         self._pieces: list[bytes] = []
         self._parser = httptools.HttpRequestParser(self)
         self._feed(raw_head)
@@ -44,19 +45,23 @@ class IncomingRequest:
             raise BadMessage("the request head is not complete")
         if self._parser.get_http_version() not in ("1.0", "1.1"):
             raise BadMessage("its version is not HTTP/1.0 or HTTP/1.1")
-        length = header(self.headers, "content-length")
-        if self.upgrade and (length not in (None, "0") or header(self.headers, "transfer-encoding")):
+        length = self.header("content-length")
+        if self.upgrade and (length not in (None, "0") or self.header("transfer-encoding")):
             self._read_past_offer()
         self.method: str = self._parser.get_method().decode("ascii")
         self._remaining = int(length) if length and not self.complete else None
 
+    def header(self, name: str) -> str | None:
+        """The first value of that header (in lower case)."""
+        return self._values.get(name)
+
     def _read_past_offer(self) -> None:
         """httptools skips the body of a request that offers another protocol; it is there all the same."""
-        headers, self._headers, self.url = self.headers, [], b""
+        headers, values, self._headers, self.url = self.headers, self._values, [], b""
         self.headers_complete = self.complete = self.upgrade = False
         self._parser = httptools.HttpRequestParser(self)
         self._feed(without_lines(self.raw_head, (b"upgrade",)))
-        self.headers = headers
+        self.headers, self._values = headers, values
 
     def on_url(self, url: bytes) -> None:
         self.url += url
@@ -69,6 +74,7 @@ class IncomingRequest:
     def on_headers_complete(self) -> None:
         self.headers_complete = True
         self.headers = tuple(self._headers)
+        self._values = {name.lower(): value for name, value in reversed(self._headers)}
         self.keep_alive = self._parser.should_keep_alive()  # llhttp forgets it when the message is complete
 
     def on_body(self, body: bytes) -> None:
@@ -80,9 +86,11 @@ class IncomingRequest:
     def consume(self, data: bytes) -> int:
         """Read body bytes; how many of them belong to this request."""
         if self._remaining is not None:
+            # Counted bytes are a body whatever they say: llhttp, which would copy them, need not see them.
             take = min(self._remaining, len(data))
             self._remaining -= take
-            self._feed(data[:take])
+            self._pieces.append(data[:take])
+            self.complete = not self._remaining
             return take
         position = 0
         while position < len(data) and not self.complete:
@@ -93,7 +101,7 @@ class IncomingRequest:
 
     def take_body(self) -> bytes:
         """The entity bytes that came since the last call."""
-        body = b"".join(self._pieces)
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         return body
 

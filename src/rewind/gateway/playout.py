@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.http1 import write_head
-from rewind.model.http import Chunk, Headers, HttpResponse, RequestHead, without_headers
+from rewind.model.http import Chunk, HttpResponse, RequestHead, without_headers
 from rewind.model.step import Ending
 from rewind.wire.frame_log import BadFrameLog, read_frame_log
 
@@ -19,26 +19,34 @@ def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, 
     The framing is the recorded one: transfer chunks where there were chunks, a length where there was a length.
     """
     head = response.head
-    headers: Headers = head.headers
+    coding, connection, lengths = "", "", []
+    for name, value in head.headers:
+        match name.lower():
+            case "transfer-encoding":
+                coding = coding or value.lower()
+            case "connection":
+                connection = connection or value.lower()
+            case "content-length":
+                lengths.append(value)
+    keeps = head.version == "1.1" and "close" not in connection
     if method == "HEAD" or head.status in (204, 304) or head.status < 200:
-        return write_head(head, headers), [], b"", True
+        return write_head(head, head.headers), [], b"", keeps
     pieces: Iterable[Piece] = _pieces(response) if response.long_body is not None else list(_pieces(response))
     whole = ending is Ending.COMPLETE
-    coding = (head.header("transfer-encoding") or "").lower()
     if coding.rpartition(",")[2].strip() == "chunked":
         chunks: Iterable[Piece] = ((at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
         tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
         # Of a list of codings some clients see only that the end of the connection must be the end of the body.
         chunks = chunks if response.long_body is not None else list(chunks)
-        return write_head(head, headers), chunks, tail, whole and coding.strip() == "chunked"
-    lengths = {value for name, value in headers if name.lower() == "content-length"}
+        return write_head(head, head.headers), chunks, tail, whole and keeps and coding.strip() == "chunked"
     if not lengths:
-        return write_head(head, headers), pieces, b"", False
-    if whole and lengths != {str(response.size)}:
+        return write_head(head, head.headers), pieces, b"", False
+    headers = head.headers
+    if whole and set(lengths) != {str(response.size)}:
         # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
         headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(response.size)))
-    return write_head(head, headers), pieces, b"", whole
+    return write_head(head, headers), pieces, b"", whole and keeps
 
 
 def why_unplayable(asked: RequestHead, response: HttpResponse) -> str | None:
@@ -56,9 +64,7 @@ def why_unplayable(asked: RequestHead, response: HttpResponse) -> str | None:
             return f"its status is 101, and its body is not the log of a WebSocket: {problem}"
     elif not 200 <= head.status <= 999:
         return f"its status is {head.status}, which is not the end of an exchange"
-    text = "".join(
-        (head.version, head.reason, *(part for pair in (*head.headers, *response.trailers) for part in pair))
-    )
+    text = head.version + head.reason + "".join(map("".join, head.headers + response.trailers))
     if "\n" in text or "\r" in text or "\0" in text or (not text.isascii() and max(text) > "\u00ff"):
         return "its head holds what cannot be sent"
     return None
@@ -113,7 +119,7 @@ async def play_paced(
             head = b""
         transport.write(data)
     transport.write(head + tail)
-    return reusable and _says_keep_alive(play.response)
+    return reusable
 
 
 def play_at_once(transport: asyncio.Transport, play: Play, method: str) -> bool:
@@ -121,12 +127,7 @@ def play_at_once(transport: asyncio.Transport, play: Play, method: str) -> bool:
     assert play.response is not None, "there is an answer to play"
     head, pieces, tail, reusable = framed(play.response, method, play.ending)
     transport.write(b"".join((head, *(data for _, data in pieces), tail)))
-    return reusable and _says_keep_alive(play.response)
-
-
-def _says_keep_alive(response: HttpResponse) -> bool:
-    connection = (response.head.header("connection") or "").lower()
-    return response.head.version == "1.1" and "close" not in connection
+    return reusable
 
 
 async def _until(start: float, at: int, pace: float) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from rewind.gateway.exchange import Origin
 from rewind.gateway.http1 import BadMessage, IncomingRequest, rewrite_head, without_lines
-from rewind.model.http import RequestHead, header
+from rewind.model.http import RequestHead
 
 BASE_URLS: dict[str, Origin] = {
     "openai": Origin("https", "api.openai.com", 443),
@@ -56,13 +56,11 @@ def aim(incoming: IncomingRequest, fixed: Origin | None, own_port: int) -> tuple
     url = incoming.url.decode("latin-1")
     if fixed is not None:
         if fixed.port == UNKNOWN_PORT:
-            named = origin_of(header(incoming.headers, "host") or fixed.host, fixed.scheme)
+            named = origin_of(incoming.header("host") or fixed.host, fixed.scheme)
             fixed = Origin(fixed.scheme, fixed.host, named.port)
         return _head(incoming, fixed, _origin_form(url)), incoming.raw_head
     absolute = _ABSOLUTE.match(url)
-    scheme, authority = (
-        (absolute[1].lower(), absolute[2]) if absolute else ("http", header(incoming.headers, "host") or "")
-    )
+    scheme, authority = (absolute[1].lower(), absolute[2]) if absolute else ("http", incoming.header("host") or "")
     origin = origin_of(authority, scheme)
     target = _origin_form(url)
     raw = _without_h2c(incoming)
@@ -110,6 +108,6 @@ def _head(incoming: IncomingRequest, origin: Origin, target: str) -> RequestHead
 
 def _without_h2c(incoming: IncomingRequest) -> bytes:
     """Java offers to switch plain HTTP to HTTP/2; taken up, the rest would be unreadable to us."""
-    if (header(incoming.headers, "upgrade") or "").strip().lower() != "h2c":
+    if (incoming.header("upgrade") or "").strip().lower() != "h2c":
         return incoming.raw_head
     return without_lines(incoming.raw_head, (b"upgrade", b"http2-settings", b"connection"))

@@ -10,6 +10,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
@@ -70,12 +71,9 @@ class Secrets:
         """Learn the credentials of a request. Costs next to nothing when they are known."""
         found: list[tuple[str, bool]] = []
         for name, value in head.headers:
-            lowered = name.lower()
-            if lowered == "sec-websocket-protocol" or is_credential_header(lowered):
-                if value in self._seen:
-                    continue
+            if _may_hold_credentials(name) and value not in self._seen:
                 self._see(value)
-                found += _in_header(lowered, _as_text(value))
+                found += _in_header(name.lower(), _as_text(value))
         if "=" in head.query:
             found += _in_query(head.query)
         if found:
@@ -188,6 +186,13 @@ def _as_text(value: str) -> str:
         return value.encode("latin-1").decode()
     except ValueError:
         return value
+
+
+@lru_cache(maxsize=512)
+def _may_hold_credentials(header: str) -> bool:
+    """Asked for every header of every request, and there are few of them."""
+    name = header.lower()
+    return name == "sec-websocket-protocol" or is_credential_header(name)
 
 
 def _in_header(name: str, value: str) -> Iterator[tuple[str, bool]]:
