@@ -20,7 +20,7 @@ help:
 	@echo "make demo    record and replay a small agent; no key, no network"
 	@echo "make test    everything CI runs: style, types, import rules, all tests"
 	@echo "make test-all  the same, with every sweep run whole: about a quarter of an hour"
-	@echo "make check   the quick part of it: no child processes, about a minute"
+	@echo "make check   the quick part of it: no child processes, under a minute"
 	@echo "make bench   measure against direct calls and mitmproxy"
 	@echo "make clean   remove what the others made"
 
@@ -39,7 +39,7 @@ test-all: $(NEEDED)
 	REWIND_TESTS_ALL=1 $(PYTEST_ALL)
 
 check: lint
-	REWIND_TESTS_QUICK=1 $(BIN)/pytest -q -n 2 -m "not process and not e2e and not traffic and not torture" tests/unit tests/property
+	REWIND_TESTS_QUICK=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not process and not e2e and not traffic and not torture" tests/unit tests/property
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

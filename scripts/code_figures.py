@@ -49,7 +49,7 @@ class Module:
     def code_lines(self) -> int:
         """Lines that are neither blank, nor comment, nor docstring."""
         docs: set[int] = set()
-        for node in ast.walk(self.tree):
+        for node in statements(self.tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 for statement in node.body:
                     if _is_text(statement):
@@ -141,11 +141,27 @@ def _read_imports(project: Project, module: Module) -> None:
         project.imports[module.name].update(targets - {module.name})
         if targets and inside:
             project.lazy.append((module.name, getattr(node, "lineno", 0)))
-        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for child in ast.iter_child_nodes(node):
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for child in _inner_statements(node):
             visit(child, inside)
 
     visit(module.tree, False)
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The module and every statement in it. Imports, classes and functions stand nowhere else."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(_inner_statements(node))
+
+
+def _inner_statements(node: ast.AST) -> Iterator[ast.AST]:
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        inner = getattr(node, name, None)
+        if isinstance(inner, list):  # of a lambda or a condition it is an expression
+            yield from inner
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from support.cli import missing_node
-from support.effort import examples
+from support.effort import MOST_CASES, QUICK, examples, spread
 from support.lab import Lab
 from support.provider import FakeProvider
 from support.script import Playbook
@@ -55,6 +55,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def _may_start_processes(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in ("process", "e2e", "traffic", "torture"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test with a long table of cases ``make check`` runs a few."""
+    if not QUICK:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {item for of_one_test in cases.values() for item in spread(of_one_test, MOST_CASES)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 TRAFFIC = Path(__file__).resolve().parents[2] / "shared" / "traffic"

@@ -30,7 +30,7 @@ from rewind.store.cassette.write import write_cassette
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
 from rewind.wire import growing_json
-from support.effort import examples
+from support.effort import examples, in_short
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps
 from unit.store.test_cassette import rich
@@ -339,20 +339,21 @@ def test_every_flipped_byte_is_noticed() -> None:
     """Each byte of a plain and of a packed cassette once."""
     for data, session in list(zip(CASSETTES, SESSIONS, strict=True))[1:]:
         noticed = 0
-        for at, byte in enumerate(data):
-            flip = bytes([byte ^ (1 << at % 8)])
+        tried = in_short(range(len(data)), 500)
+        for at in tried:
+            flip = bytes([data[at] ^ (1 << at % 8)])
             noticed += is_refused(data[:at] + flip + data[at + 1 :], session)
-        assert noticed > len(data) * 0.99
+        assert noticed > len(tried) * 0.99
 
 
-@pytest.mark.parametrize("lot", range(4))
+@pytest.mark.parametrize("lot", in_short(range(4)))
 def test_a_changed_cassette_is_refused(lot: int) -> None:
     refused = [is_refused(data, session) for session, data in changed_cassettes(1250, seed=lot)]
     assert refused.count(True) > 1245
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("lot", range(4))
+@pytest.mark.parametrize("lot", in_short(range(4)))
 def test_a_changed_cassette_with_a_hash_that_fits_is_refused_or_a_session_like_any_other(lot: int) -> None:
     """So that the checks behind the hash are reached."""
     seen: Counter[str] = Counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from code_figures import GOALS, Project, figures, read_project
+from code_figures import GOALS, Project, figures, read_project, statements
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,7 +122,7 @@ def _test_files() -> list[Path]:
 
 def _imported_by(file: Path, project: Project) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)

@@ -8,6 +8,7 @@ import pytest
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect
 from rewind.compare.run import ComparedRun
+from support.effort import in_short
 from support.operations import growth
 from unit.compare.chats import Chat, Tape, sketched
 
@@ -36,8 +37,8 @@ def talk(turns: int, seed: str, *, alike: bool, edited: bool) -> ComparedRun:
     return sketched(chat.tape.run())
 
 
-@pytest.mark.parametrize("edited", [True, False])
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("edited", in_short([True, False]))
+@pytest.mark.parametrize("alike", in_short([True, False]))
 def test_two_conversations_that_differ_throughout(alike: bool, edited: bool) -> None:
     def work(turns: int) -> Callable[[], object]:
         one, other = (talk(turns, seed, alike=alike, edited=edited) for seed in "ab")

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from rewind.errors import EnvironmentProblem
-from support.effort import sample
+from support.effort import not_in_short, sample
 from unit.store.taping import sealed, taped
 
 MB = 1024 * 1024
@@ -167,6 +167,10 @@ def test_an_export_names_the_step_whose_body_no_reader_would_take() -> None:
     dense = b"[" + b"1," * 2_000_000 + b"1]"
     with pytest.raises(EnvironmentProblem, match="answer 2 holds more values than a cassette takes"):
         taped([(b'{"q":1}', b'{"a":1}'), (b'{"q":2}', dense)]).cassette()
+
+
+@not_in_short
+def test_an_export_whose_bodies_are_too_much_together_is_refused() -> None:
     halves = [(b'{"q":%d}' % number, b"[%d" % number + b",1" * 900_000 + b"]") for number in range(6)]
     with pytest.raises(EnvironmentProblem, match="in all"):
         taped(halves).cassette()

@@ -11,6 +11,7 @@ from rewind.errors import BadCassette
 from rewind.store.cassette.json_text import WIDTH, lines_of, pieces_of, visible
 from rewind.store.cassette.references import Addressed, Layout, References
 from rewind.store.cassette.seal import MemoryBudget
+from support.effort import in_short
 from unit.store.making import GrowingAgent, words
 from unit.store.taping import Taped, assert_comes_back, steps_in, taped
 
@@ -224,7 +225,7 @@ def odd_json(turns: int) -> list[tuple[bytes, bytes | None]]:
 
 @pytest.mark.parametrize(
     "session",
-    [anthropic, early_change, short_messages, window, transcript, json_in_a_string, two_agents, odd_json],
+    in_short([anthropic, early_change, short_messages, window, transcript, json_in_a_string, two_agents, odd_json], 2),
     ids=lambda session: session.__name__,
 )
 def test_twice_the_turns_make_about_twice_the_file(session: Callable[[int], list[tuple[bytes, bytes | None]]]) -> None:

@@ -19,6 +19,7 @@ from rewind.pricing.report import By
 from rewind.store.catalog import fill as catalog_filling
 from rewind.store.catalog.database import Catalog, report
 from rewind.store.journal.writer import SessionWriter
+from support.effort import in_short
 from unit.store.making import PerToken, record, request, response, sql, start
 
 EXCHANGES = [(b"asked", b"answered"), (b"asked more", b"answered more")]
@@ -293,12 +294,14 @@ def test_only_calls_that_were_made_cost_something(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "SELECT * FROM read_text('/etc/passwd')",
-        "COPY steps TO '/tmp/never'",
-        "INSTALL httpfs",
-        "SET lock_configuration = false",
-    ],
+    in_short(
+        [
+            "SELECT * FROM read_text('/etc/passwd')",
+            "COPY steps TO '/tmp/never'",
+            "INSTALL httpfs",
+            "SET lock_configuration = false",
+        ]
+    ),
 )
 def test_a_question_reaches_nothing_but_the_catalog(tmp_path: Path, query: str) -> None:
     record(tmp_path, EXCHANGES)

@@ -15,6 +15,7 @@ from rewind.store.journal.reader import FolderReader
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.verify import verify_session
+from support.effort import in_short
 from unit.store.making import ANSWER_HEAD, GrowingAgent, request, response, start
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -196,8 +197,8 @@ def refuse(*_: object) -> None:
 
 
 @pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("for_good", [False, True])
-@pytest.mark.parametrize("stuck", [False, True])
+@pytest.mark.parametrize("for_good", in_short([False, True]))
+@pytest.mark.parametrize("stuck", in_short([False, True]))
 def test_whichever_write_fails_the_steps_before_it_are_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bool, for_good: bool, stuck: bool
 ) -> None:

@@ -15,6 +15,7 @@ from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
 from rewind.store.search.index import SearchIndex, SearchQuery
 from rewind.store.verify import verify_session
+from support.effort import in_short
 from unit.store.making import PerToken, request, response, sql, start
 
 FOUND = Surroundings(
@@ -62,7 +63,7 @@ def test_without_the_line_nothing_is_known(tmp_path: Path) -> None:
         assert reader.recording().surroundings is None
 
 
-@pytest.mark.parametrize("end", [True, False])
+@pytest.mark.parametrize("end", in_short([True, False]))
 def test_whoever_counts_lists_searches_or_verifies_passes_over_it(tmp_path: Path, end: bool) -> None:
     told: list[tuple[Any, ...]] = []
     for home, surroundings in ((tmp_path / "with", FOUND), (tmp_path / "without", None)):

@@ -22,7 +22,7 @@ from rewind.model.step import StepKind
 from rewind.providers.catalogue import identify
 from rewind.reading.trace_messages import replay_trace
 from rewind.store.trace_files import open_trace
-from support.effort import examples
+from support.effort import examples, in_short
 from unit.formats.trace.test_trace_session import ROWS
 from unit.formats.trace.traced import ASKS, IDS, MODELS, SAYS, read_trace_file
 
@@ -93,7 +93,7 @@ def asked_before(size: int) -> Iterator[Row]:
     yield from contents(size)
 
 
-@pytest.mark.parametrize("rows", [contents, questions, tools, agents, asked_before])
+@pytest.mark.parametrize("rows", in_short([contents, questions, tools, agents, asked_before], 2))
 def test_twice_the_lines_take_twice_the_work(rows: Callable[[int], Iterator[Row]], path: Path) -> None:
     works = []
     for size in (100, 100, 200):  # the first time for what is loaded once
