@@ -17,6 +17,7 @@ from typing import Any
 
 from rewind.dataclass import dataclass
 from rewind.errors import UsageError
+from rewind.model.names import MATCH_MODES, MatchMode
 
 PROJECT_FOLDER = ".rewind"
 FAILING_TESTS = "last-failed"
@@ -50,6 +51,10 @@ class Settings:
     all_hosts: bool = False
     ignore: tuple[str, ...] = ()
     """Paths in request bodies that do not count when requests are matched."""
+    match: MatchMode | None = None
+    """How far the names in a request may differ from the recorded ones; ``None``: as each command has it."""
+    ignore_text: tuple[str, ...] = ()
+    """Patterns; what they find in a request does not count."""
     durable: bool = False
     upstream_proxy: str | None = None
     upstream_ca: Path | None = None
@@ -91,6 +96,8 @@ KNOWN: dict[str, str] = {
     "hosts": "list",
     "all_hosts": "bool",
     "ignore": "list",
+    "match": "match",
+    "ignore_text": "patterns",
     "durable": "bool",
     "upstream_proxy": "text",
     "upstream_ca": "path",
@@ -127,7 +134,7 @@ def read_settings(
         naming = [source for source in sources if name in source.values]
         if not naming:
             continue
-        if kind == "list":
+        if kind in ("list", "patterns"):
             entries = (entry for source in naming for entry in _read(source, name, kind))
             values[name] = tuple(dict.fromkeys(entries))
         elif kind == "table":
@@ -285,6 +292,14 @@ def _read(source: _Source, name: str, kind: str) -> Any:
                 value = [entry.strip() for entry in value.split(",") if entry.strip()]
             if isinstance(value, list | tuple) and all(isinstance(entry, str) and entry for entry in value):
                 return tuple(value)
+        case "patterns":
+            if isinstance(value, str) and source.text:
+                value = [value]  # a comma may be part of a pattern
+            if isinstance(value, list | tuple) and all(map(is_pattern, value)):
+                return tuple(value)
+        case "match":
+            if value in MATCH_MODES:
+                return value
         case "path":
             if isinstance(value, str) and value and "\0" not in value:
                 return _path(source, name, value)
@@ -309,6 +324,8 @@ def _read(source: _Source, name: str, kind: str) -> Any:
 _WANTED = {
     "bool": "true or false",
     "list": "a list of strings",
+    "patterns": "a list of regular expressions that match some text",
+    "match": "one of exact, fields, renamed",
     "path": "a path",
     "text": "a string",
     "table": "a table in a file",
@@ -328,6 +345,14 @@ def size_in(text: str) -> int:
         raise ValueError(f"{text!r} is not a size, such as 500M or 20G.")
     base = 1000 if found[3] == "b" else 1024
     return int(float(found[1]) * base ** ("kmgtp".index(found[2]) + 1 if found[2] else 0))
+
+
+def is_pattern(value: Any) -> bool:
+    """Whether it is an expression that finds something: one that finds nothing at every place would fold all."""
+    try:
+        return isinstance(value, str) and bool(value) and re.compile(value).match("") is None
+    except re.error:
+        return False
 
 
 def _prices(source: _Source, table: dict[str, Any]) -> dict[str, Any]:

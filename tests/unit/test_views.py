@@ -195,6 +195,8 @@ REPLAYED = ReplayResult(
     played=1,
     total=2,
     drifted=0,
+    renamed={},
+    output_renamed=(),
     live=0,
     misses=(MissNote(reason="never recorded", detail="the nearest is step 2"),),
     network_calls=0,

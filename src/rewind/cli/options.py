@@ -86,6 +86,7 @@ class RerunFlags(UpstreamFlags):
     """In place of the recorded one, if any."""
     on_miss: Literal["refuse", "live"]
     allow_drift: bool
+    exact: bool
     port: int
 
 
@@ -139,6 +140,7 @@ def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable
             default="refuse",
             help=f"{unrecorded}: refuse it (default), or ask the real provider",
         ),
+        click.option("--exact", is_flag=True, help="Answer only exact requests: no other dates, ids or folders"),
         click.option(
             "--allow-drift", is_flag=True, help="Accept a changed request at the same place of the same conversation"
         ),

@@ -60,6 +60,8 @@ def replay_exit_code(result: ReplayResult) -> ExitCode:
 def run_again(app: App, session: str, flags: RerunFlags, *, quiet: bool) -> dict[str, Any]:
     """What the options of a replay and of a fork have in common."""
     live = live_options(app, flags, quiet=quiet)
+    if flags.exact:
+        live["match"] = "exact"
     return live | {
         "session": session_to_run(live["home"], session),
         "command": flags.command or None,
@@ -75,7 +77,13 @@ def live_options(app: App, flags: UpstreamFlags, *, quiet: bool) -> dict[str, An
     upstream = upstream_of(
         settings, connect_to=flags.connect_to, insecure=flags.insecure_upstream, announce=None if quiet else warn
     )
-    return {"home": settings.home, "upstream": upstream, "ignore": settings.ignore}
+    return {
+        "home": settings.home,
+        "upstream": upstream,
+        "ignore": settings.ignore,
+        "match": settings.match or "renamed",
+        "ignore_text": settings.ignore_text,
+    }
 
 
 @contextmanager

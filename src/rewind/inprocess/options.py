@@ -9,6 +9,7 @@ from rewind.dataclass import dataclass
 from rewind.gateway.options import UpstreamOptions
 from rewind.inprocess.redirect.rules import THIS_MACHINE, ConnectionRules, pairs, place, proxies
 from rewind.model.clock import Clock, SystemClock
+from rewind.model.names import MatchMode, Renamed
 from rewind.model.session import Recording
 from rewind.model.step import Step
 from rewind.providers import notes, tools
@@ -51,6 +52,10 @@ class InProcessOptions:
     allowed_hosts: tuple[str, ...] = ()
     """In a replay: name patterns that may be reached, recorded or not. They are not recorded."""
     ignore: tuple[str, ...] = ()
+    match: MatchMode = "renamed"
+    ignore_text: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    """What the user gave besides the command and the environment, such as a test's parameters: never a mere name."""
     upstream: UpstreamOptions = UpstreamOptions()
     tags: dict[str, str] = field(default_factory=dict)
     keep: bool = True
@@ -78,6 +83,8 @@ class InProcessResult:
     """Steps on the tape that the run could have asked for: not those that were made by a tool which was played."""
     unused: tuple[Step, ...] = ()
     """Steps on the tape that were not asked for."""
+    renamed: dict[int, tuple[Renamed, ...]] = field(default_factory=dict)
+    """By step of the tape, what the run called otherwise than the recording."""
     drifted: int = 0
     live: int = 0
     """Requests that went to their hosts; in a recording all of them. Tools that ran are not counted."""

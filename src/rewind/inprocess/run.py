@@ -51,6 +51,7 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.harness import SessionRecording, session_start
 from rewind.runs.junction import Junction
+from rewind.runs.names import NewRun, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import DUMMY_KEY, rerun_start
 from rewind.runs.surroundings import SurroundingsLookup
@@ -179,6 +180,19 @@ class InProcessRun(Caller):
             tape,
             steps.call,
             session=steps.recording.session.id,
+            renaming=renaming(
+                steps.recording,
+                NewRun(
+                    folder=str(Path.cwd()),
+                    environ=os.environ,
+                    command=tuple(sys.orig_argv),
+                    clock=options.clock,
+                    began=options.clock.now(),
+                    given=options.given,
+                    match=options.match,
+                    ignore_text=options.ignore_text,
+                ),
+            ),
             allow_drift=options.allow_drift,
             on_miss_live=options.on_miss == "live",
         )
@@ -296,6 +310,7 @@ class InProcessRun(Caller):
             played=len(askable) - len(unused),
             tape=tuple(askable),
             unused=unused,
+            renamed=dict(tally.renamed),
             drifted=tally.drifted,
             live=tally.live - own.ran if tape is not None else asked,
             misses=tuple(tally.misses),

@@ -105,6 +105,9 @@ class SessionStart:
     all_hosts: bool = False
     ignore: tuple[str, ...] = ()
     """What the user told matching to ignore; with other rules the match keys are made anew."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What the run knew of itself besides its folder (``home``, ``temp``, ``user``, ``host``, …), so that a run
+    elsewhere can tell a name from a difference. See :mod:`rewind.match.facts`."""
     stdin_kind: str = "none"
     """``none``, ``file``, ``pipe`` or ``tty``."""
     replay_of: SessionId | None = None

@@ -7,6 +7,7 @@ from rewind.dataclass import dataclass
 from rewind.match.call import Call
 from rewind.match.miss import Miss
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
+from rewind.model.names import Renamed
 from rewind.model.step import Step
 
 Change = Callable[[HttpRequest], HttpRequest]
@@ -20,6 +21,10 @@ class Serve:
 
     step: Step
     drifted: bool = False
+    renamed: tuple[Renamed, ...] = ()
+    """What the request calls otherwise than the recorded one."""
+    in_our_names: Callable[[HttpResponse], HttpResponse] | None = None
+    """Puts the recorded answer into the names of this run; ``None`` where the request was exact."""
     seen: Callable[[HttpRequest], None] | None = None
     """To be told the request as it really came."""
 

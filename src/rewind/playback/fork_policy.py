@@ -8,16 +8,19 @@ an equal request is another call: agents ask whether something is done, again an
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from rewind.match.call import Call
 from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, nearest_call
+from rewind.match.renaming import Renaming
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import BlobId, MatchKey, blob_id
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.playback.policies import RecordedCalls
+from rewind.playback.renamed_steps import RenamedSteps
 from rewind.playback.tape import Tape
 
 
@@ -62,6 +65,7 @@ class ForkAt(Policy):
         *,
         session: str,
         at: int,
+        renaming: Callable[[], Renaming] | None = None,
         on_miss_live: bool = False,
         allow_drift: bool = False,
     ) -> None:
@@ -75,6 +79,7 @@ class ForkAt(Policy):
         """What came before the step and was not recorded, refused or not."""
         self._tape = tape
         self._calls = RecordedCalls(tape, recall, session, fork_at=at)
+        self._renamed = None if renaming is None else RenamedSteps(tape, self._calls.call, renaming)
         self._alterations = alterations
         self._at = at
         self._on_miss_live = on_miss_live
@@ -102,9 +107,15 @@ class ForkAt(Policy):
         if open_still and body == self._body:
             return self._ask(call)
         step = self._tape.take(call.key, body)
+        named: Serve | None = None
+        if step is None and self._renamed is not None and (found := self._renamed.take(call)) is not None:
+            step = found.step
+            named = Serve(step=step, renamed=found.names, in_our_names=self._renamed.translated)
+        elif step is not None and self._renamed is not None:
+            self._renamed.was_exact(step)
         drifted = step is None and self.allow_drift and (step := self._drift(call)) is not None
         if step is not None and step.index < self._at:
-            return Serve(step=step, drifted=drifted, seen=self._alterations.played(step.index))
+            return replace(named or Serve(step=step, drifted=drifted), seen=self._alterations.played(step.index))
         if step is not None and step.index == self._at:
             return self._cut(call, body)
         # A client that gave up sends the very same bytes; other ones, while the first are under way, are a twin's.

@@ -10,10 +10,12 @@ from rewind.errors import DamagedStore
 from rewind.match.call import Call
 from rewind.match.miss import Miss
 from rewind.match.nearest import RecordedCall, explain_miss
+from rewind.match.renaming import Renaming
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import blob_id
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
+from rewind.playback.renamed_steps import RenamedSteps
 from rewind.playback.tape import Tape
 
 
@@ -67,24 +69,33 @@ class Replay(Policy):
         *,
         session: str,
         command: tuple[str, ...] = (),
+        renaming: Callable[[], Renaming] | None = None,
         allow_drift: bool = False,
         on_miss_live: bool = False,
     ) -> None:
-        """``command`` was given in place of the recorded one."""
+        """``command`` was given in place of the recorded one; without ``renaming`` only exact requests are answered."""
         self._tape = tape
         self._command = command
         self._calls = RecordedCalls(tape, recall, session)
+        self._renamed = None if renaming is None else RenamedSteps(tape, self._calls.call, renaming)
         self._allow_drift = allow_drift
         self._on_miss_live = on_miss_live
 
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
         step = self._tape.take_same_bytes(request.head, blob_id(request.body))
-        return None if step is None else Serve(step=step)
+        return None if step is None else self._serve(step)
+
+    def _serve(self, step: Step) -> Serve:
+        if self._renamed is not None:
+            self._renamed.was_exact(step)
+        return Serve(step=step)
 
     def decide(self, call: Call) -> Decision:
         step = self._tape.take(call.key, blob_id(call.request.body))
         if step is not None:
-            return Serve(step=step)
+            return self._serve(step)
+        if self._renamed is not None and (found := self._renamed.take(call)) is not None:
+            return Serve(step=found.step, renamed=found.names, in_our_names=self._renamed.translated)
         if self._allow_drift and (drifted := self._drift(call)) is not None:
             return Serve(step=drifted, drifted=True)
         if self._on_miss_live:

@@ -78,6 +78,8 @@ class TestCassette:
     action: CassetteAction
     missing: str
     """What to say where there is no cassette, and none may be made."""
+    given: tuple[str, ...]
+    """The test's parameters: they are input, whatever they look like."""
     shared: bool
     """Whether other tests of this run use the cassette, too."""
 
@@ -100,6 +102,12 @@ def path_for(item: pytest.Item, options: MarkOptions) -> Path:
         indices=None if callspec is None else callspec.indices,
         id="" if callspec is None else callspec.id,
     )
+
+
+def parameters_of(item: pytest.Item) -> tuple[str, ...]:
+    """What the test was given, as texts."""
+    callspec: Any = getattr(item, "callspec", None)
+    return () if callspec is None else tuple(f"{value} {value!r}" for value in callspec.params.values())
 
 
 def cassette_of(item: pytest.Item, mark: pytest.Mark) -> Path | None:

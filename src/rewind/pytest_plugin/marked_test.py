@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import RewindError
-from rewind.pytest_plugin.cassette_paths import TestCassette, action_for, path_for
+from rewind.pytest_plugin.cassette_paths import TestCassette, action_for, parameters_of, path_for
 from rewind.pytest_plugin.cassette_update import WrittenCassettes
 from rewind.pytest_plugin.marks import MarkOptions, read_mark
 from rewind.pytest_plugin.modes import BadOption, Mode, pytest_command
@@ -70,6 +70,7 @@ class MarkedTest:
             options=options,
             action=action,
             missing=self._missing(shown, mode),
+            given=parameters_of(self._item),
             shared=state.users.get(str(path), 0) > 1,
         )
         run = TestedRun(state, written, cassette)

@@ -5,7 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from rewind.dataclass import dataclass
+from rewind.model.names import MATCH_MODES, MatchMode
 from rewind.pytest_plugin.modes import BadOption, Mode, mode_named
+from rewind.settings import is_pattern
 
 ENDINGS = (".rw", ".rw.zst")
 Tools = Literal["replay", "live"]
@@ -20,6 +22,9 @@ class MarkOptions:
     mode: Mode | None = None
     allow_drift: bool = False
     ignore: tuple[str, ...] = ()
+    match: MatchMode | None = None
+    """How far names may differ; not given: as in the settings, else ``fields``."""
+    ignore_text: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     all_hosts: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -84,6 +89,20 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
+def _match(value: Any, where: str) -> MatchMode:
+    if value not in MATCH_MODES:
+        raise BadOption(f"{where} must be one of {', '.join(MATCH_MODES)}, not {value!r}.")
+    return cast("MatchMode", value)
+
+
+def _patterns(value: Any, where: str) -> tuple[str, ...]:
+    patterns = _texts(value, where)
+    for pattern in patterns:
+        if not is_pattern(pattern):
+            raise BadOption(f"{where}: {pattern!r} is not a regular expression that matches some text.")
+    return patterns
+
+
 def _mode(value: Any, where: str) -> Mode | None:
     if value is None:
         return None
@@ -101,6 +120,8 @@ _READERS = {
     "mode": _mode,
     "allow_drift": _yes_or_no,
     "ignore": _texts,
+    "match": _match,
+    "ignore_text": _patterns,
     "hosts": _texts,
     "all_hosts": _yes_or_no,
     "allowed_hosts": _texts,

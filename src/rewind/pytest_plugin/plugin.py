@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rewind.pytest_plugin.report import SuiteReport
 
 MARK = (
-    "rewind(cassette=None, *, mode, allow_drift, ignore, hosts, all_hosts, allowed_hosts, tools): "
+    "rewind(cassette=None, *, mode, allow_drift, ignore, match, ignore_text, hosts, all_hosts, allowed_hosts, tools): "
     "play the test's calls to models from a cassette (docs/testing.md)"
 )
 STATE = pytest.StashKey[PluginState]()

@@ -106,6 +106,9 @@ class TestedRun:
             all_hosts=settings.all_hosts or options.all_hosts,
             allowed_hosts=(*state.allowed_hosts, *options.allowed_hosts),
             ignore=(*settings.ignore, *options.ignore),
+            match=options.match or settings.match or "fields",
+            ignore_text=(*settings.ignore_text, *options.ignore_text),
+            given=self._cassette.given,
             upstream=upstream_of(settings, connect_to=state.connect_to, insecure=False),
             offline_error=self._blocked,
         )

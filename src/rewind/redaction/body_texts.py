@@ -12,7 +12,8 @@ from functools import lru_cache
 from itertools import chain
 
 from rewind.dataclass import dataclass
-from rewind.redaction.json_strings import (
+from rewind.wire.growing_json import REQUESTS
+from rewind.wire.json_strings import (
     DATA_LINE,
     ESCAPE_OR_PLAIN,
     DocumentReader,
@@ -21,7 +22,6 @@ from rewind.redaction.json_strings import (
     is_lines,
     resolved,
 )
-from rewind.wire.growing_json import REQUESTS
 
 Bytes = tuple[int, int]
 """Where some bytes of a body begin and end."""

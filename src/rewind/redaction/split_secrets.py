@@ -14,9 +14,9 @@ held, as they are everywhere; should one turn out to be a secret, it is correcte
 import re
 from typing import NamedTuple
 
-from rewind.redaction.json_strings import DATA_LINE, ESCAPE_OR_PLAIN, DocumentReader, StringPlace, resolved
 from rewind.redaction.scanner import Scanner
 from rewind.redaction.values import placeholder
+from rewind.wire.json_strings import DATA_LINE, ESCAPE_OR_PLAIN, DocumentReader, StringPlace, resolved
 
 HELD_FROM = 6
 """So many characters of a secret in a row are never given out."""

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 
 from rewind.model.http import ResponseHead
-from rewind.redaction.json_strings import is_event_stream, is_lines
 from rewind.redaction.scanner import Scanner, Span
 from rewind.redaction.split_secrets import JoinedLines
 from rewind.redaction.values import placeholder
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode_as_far_as_possible, encode
+from rewind.wire.json_strings import is_event_stream, is_lines
 
 _MOST_KEPT = 32 * 1024 * 1024
 """A stream of documents is remembered up to this size, in case its first characters of a secret must be corrected; a

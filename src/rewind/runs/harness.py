@@ -10,6 +10,7 @@ import shutil
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -37,6 +38,7 @@ from rewind.version import __version__
 SWITCH_SECONDS = 0.0005
 GRACE_SECONDS = 3.0
 """Between asking an agent to end and making it."""
+_TEMP = "/tmp"  # noqa: S108  # the usual one: nothing is written there
 PRINTED: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -57,7 +59,22 @@ def session_start(command: tuple[str, ...], environ: Mapping[str, str], clock: C
         rewind_version=__version__,
         key_variables=credential_variables(environ),
         base_urls=base_urls(environ),
+        facts=facts_of_process(environ),
     )
+
+
+def facts_of_process(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a run that begins here knows of itself besides its folder."""
+    logical = environ.get("PWD", "")
+    facts = {
+        "home": environ.get("HOME", ""),
+        "temp": environ.get("TMPDIR", "").rstrip("/") or _TEMP,
+        "user": environ.get("USER") or environ.get("LOGNAME") or "",
+        "host": os.uname().nodename,
+        "logical": "" if logical == str(Path.cwd()) else logical,
+        "utc_offset": str(time.localtime().tm_gmtoff),
+    }
+    return {name: value for name, value in facts.items() if value}
 
 
 def base_urls(environ: Mapping[str, str]) -> dict[str, str]:

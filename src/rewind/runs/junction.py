@@ -277,6 +277,9 @@ class RecordedExchange(PassThrough):
         step, junction = decision.step, self._junction
         assert junction.answer_of is not None and step.response is not None, "a tape has answers"
         response = junction.answer_of(step)
+        if decision.in_our_names is not None and response is not None:
+            response = decision.in_our_names(response)
+            junction.tally.renamed[step.index] = decision.renamed
         junction.tally.served.append(step)
         junction.tally.drifted += decision.drifted
         self._write(lambda step_writer: step_writer.copy(step, response))

@@ -32,6 +32,7 @@ from rewind.edit.edits import Edit, SetSystem, TextValue
 from rewind.errors import CannotEdit, ExitCode, RewindError, UsageError
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.message import Answered
+from rewind.model.names import MatchMode
 from rewind.model.session import Session
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending
@@ -67,6 +68,8 @@ class ProveOptions:
     """In place of the recorded one."""
     upstream: UpstreamOptions = UpstreamOptions()
     ignore: tuple[str, ...] = ()
+    match: MatchMode = "renamed"
+    ignore_text: tuple[str, ...] = ()
     prices: Pricing | None = None
     announce: Callable[[str], None] = lambda _sentence: None
     """Told, once, what a person should know before an agent starts."""
@@ -161,6 +164,8 @@ class _Prover:
             allow_drift=options.allow_drift,
             upstream=options.upstream,
             ignore=options.ignore,
+            match=options.match,
+            ignore_text=options.ignore_text,
             pricing=options.prices,
             budget=_budget(options),
             announce=_once(options.announce),

@@ -40,7 +40,7 @@ def replay(options: ReplayOptions) -> ReplayResult:
         agent = replace(agent, stdin=reader.output("stdin"))
         answers = None
         if options.stepping is not None or session.is_foreign:
-            answers = _taped_run(options, reader, redactor)
+            answers = _taped_run(options, reader, redactor, agent)
             agent = answers.attended(agent)
         printed: list[bytes] = []
 
@@ -62,13 +62,13 @@ def replay(options: ReplayOptions) -> ReplayResult:
                 again=True,
             ) as run,
         ):
-            return (answers or _taped_run(options, reader, redactor)).through(run, printed)
+            return (answers or _taped_run(options, reader, redactor, agent)).through(run, printed)
 
 
-def _taped_run(options: ReplayOptions, reader: SessionReader, redactor: Redactor) -> "TapedRun":
+def _taped_run(options: ReplayOptions, reader: SessionReader, redactor: Redactor, agent: AgentCommand) -> "TapedRun":
     from rewind.runs.taped_run import TapedRun  # lazily: mostly the agent is starting up meanwhile
 
-    return TapedRun(options, reader, redactor)
+    return TapedRun(options, reader, redactor, agent)
 
 
 def _begin(options: ReplayOptions, agent: AgentCommand, redactor: Redactor) -> SessionRecording:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from rewind.dataclass import dataclass
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
+from rewind.model.names import MatchMode, Renamed
 from rewind.model.session import Session
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
@@ -72,8 +73,9 @@ class Stopped:
     """By Ctrl-C."""
 
 
-Sameness = Literal["identical", "beginning", "different", "not compared"]
-"""Of what was printed, with what was printed then; a run that was stopped can only print its beginning."""
+Sameness = Literal["identical", "renamed", "beginning", "different", "not compared"]
+"""Of what was printed, with what was printed then. ``renamed``: identical but for names. A run that was stopped can
+only print its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class ReplayOptions:
     port: int = 0
     upstream: UpstreamOptions = UpstreamOptions()
     ignore: tuple[str, ...] = ()
+    match: MatchMode = "renamed"
+    ignore_text: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
     """Patterns that the session was exported with: what they match is taken out of requests, too."""
     stepping: Stepping | None = None
@@ -112,10 +116,14 @@ class ReplayResult:
     played: int
     total: int
     drifted: int
+    renamed: dict[int, tuple[Renamed, ...]]
+    """By step, what the agent called otherwise than when it was recorded."""
     live: int
     misses: tuple[MissNote, ...]
     network_calls: int
     output: Sameness
+    output_renamed: tuple[Renamed, ...]
+    """What the output calls otherwise, where it is the same but for names."""
     output_difference: str
     exit_code: int
     recorded_exit_code: int | None
@@ -128,6 +136,11 @@ class ReplayResult:
     """Where we ended the agent; its exit code says nothing then."""
     unasked: int | None = None
     """The step to stop at, where the run never came to it."""
+
+    @property
+    def exact(self) -> int:
+        """Steps that were asked for as they were recorded."""
+        return self.played - len(self.renamed) - self.drifted
 
     @property
     def other_exit_code(self) -> bool:

@@ -367,6 +367,10 @@ class StepWriter:
         """The answer of a recorded step, which was played again."""
         assert step.response is not None, "there is something to copy"
         copied = replace(step.response, tape=step.index)
+        if response is not None and response.head is not step.response.head:  # in the names of this run
+            copied = replace(
+                copied, head=response.head, chunks=response.chunks, body_size=response.size, reading=Reading()
+            )
         if response is None or response.long_body is not None:
             body = b"" if response is None or response.long_body is None else response.long_body.blocks()
             write = self._acknowledge(copied, body)

@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from rewind.dataclass import dataclass
+from rewind.model.names import Renamed
 from rewind.model.step import Reading, Step
 from rewind.providers.entry_points import problems
 
@@ -39,6 +40,8 @@ class Tally:
     tokens_known: bool = False
     served: list[Step] = field(default_factory=list)
     """The recorded steps that answered."""
+    renamed: dict[int, tuple[Renamed, ...]] = field(default_factory=dict)
+    """By step, what the request called otherwise than the recorded one."""
     drifted: int = 0
     live: int = 0
     misses: list[MissNote] = field(default_factory=list)

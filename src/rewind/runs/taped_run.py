@@ -4,10 +4,14 @@ import difflib
 import gc
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from rewind.errors import DamagedStore
 from rewind.gateway.dial import Dialer
+from rewind.match.renaming import Renaming
+from rewind.model.names import Renamed
 from rewind.playback.policies import Replay
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
@@ -15,6 +19,7 @@ from rewind.runs.child import AgentCommand
 from rewind.runs.gateway_thread import serving
 from rewind.runs.harness import AgentRun, host_rules
 from rewind.runs.junction import Junction
+from rewind.runs.names import NewRun, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.replay_options import ReplayOptions, ReplayResult, Sameness
 from rewind.runs.rerun import refuse_traces
@@ -31,7 +36,7 @@ _DAMAGE_TOLD = 5
 class TapedRun:
     """The answers of one replay, and what came of it."""
 
-    def __init__(self, options: ReplayOptions, reader: SessionReader, redactor: Redactor) -> None:
+    def __init__(self, options: ReplayOptions, reader: SessionReader, redactor: Redactor, agent: AgentCommand) -> None:
         """Raises UsageError, SessionNotFound for a step to stop at that is not there or was never answered."""
         self._options = options
         self._redactor = redactor
@@ -43,6 +48,17 @@ class TapedRun:
         if options.stepping is not None:
             check_step(self._steps.recording, options.stepping.step)
         self._tape = self._steps.tape()
+        new = NewRun(
+            folder=agent.cwd or str(Path.cwd()),
+            environ=agent.environ,
+            command=agent.command,
+            clock=options.clock,
+            began=options.clock.now(),
+            stdin=agent.stdin,
+            match=options.match,
+            ignore_text=options.ignore_text,
+        )
+        self._renaming = renaming(self._steps.recording, new, stdin=agent.stdin)
         self._dialer = Dialer(options.upstream, os.environ) if options.goes_online else None
         self._course = Unattended()
         if options.stepping is not None:
@@ -82,6 +98,7 @@ class TapedRun:
                 self._steps.call,
                 session=options.session.ref,
                 command=options.command or (),
+                renaming=self._renaming,
                 allow_drift=options.allow_drift,
                 on_miss_live=self._online,
             ),
@@ -103,8 +120,8 @@ class TapedRun:
         note_replay(
             options.home, ts=options.clock.now(), session=session.start.id, steps=(step.index for step in tally.served)
         )
-        output, difference = _compare(
-            self._recorded_output(tally), printed, self._redactor, whole=course.stopped is None
+        output, names, difference = _compare(
+            self._recorded_output(tally), printed, self._redactor, whole=course.stopped is None, renaming=self._renaming
         )
         connects = self._dialer.connects if self._dialer is not None else 0
         return ReplayResult(
@@ -112,10 +129,12 @@ class TapedRun:
             played=len({step.index for step in tally.served}),
             total=len(self._tape),
             drifted=tally.drifted,
+            renamed=tally.renamed,
             live=tally.live,
             misses=tuple(tally.misses),
             network_calls=connects + bypasses,
             output=output,
+            output_renamed=names,
             output_difference=difference,
             exit_code=code,
             recorded_exit_code=session.end.exit_code if session.end is not None else None,
@@ -140,16 +159,22 @@ def _folded(output: bytes) -> bytes:
     return re.sub(rb"REDACTEDx*", b"REDACTED", output).replace(b"\r\n", b"\n")
 
 
-def _compare(recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool) -> tuple[Sameness, str]:
+def _compare(
+    recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool, renaming: Callable[[], Renaming] | None
+) -> tuple[Sameness, tuple[Renamed, ...], str]:
     """What the agent printed against what it printed then; both as they would be stored."""
     if recorded is None:
-        return "not compared", ""
+        return "not compared", (), ""
     before, after = _folded(recorded), _folded(redactor.body(printed, ()))
     if whole and before == after:
-        return "identical", ""
+        return "identical", (), ""
     if not whole and before.startswith(after.removesuffix(b"\r")):
-        return "beginning", ""
+        return "beginning", (), ""
+    if whole and renaming is not None:
+        names = renaming().outputs(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        if names is not None:
+            return "renamed", names, ""
     now = after.decode("utf-8", "replace").splitlines()
     then = before.decode("utf-8", "replace").splitlines()
     lines = difflib.unified_diff(then if whole else then[: len(now)], now, "recorded", "replayed", lineterm="", n=1)
-    return "different", "\n".join(line for line, _ in zip(lines, range(DIFF_LINES), strict=False))
+    return "different", (), "\n".join(line for line, _ in zip(lines, range(DIFF_LINES), strict=False))

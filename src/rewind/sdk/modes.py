@@ -24,7 +24,7 @@ VARIABLE = "REWIND_MODE"
 USUAL: Mode = "record"
 
 _CHOICES = (("on_miss", ("raise", "report")), ("tools", ("replay", "live")))
-_LISTS = ("hosts", "live_hosts", "ignore", "connect_to")
+_LISTS = ("hosts", "live_hosts", "ignore", "ignore_text", "connect_to")
 
 
 def mode_from(given: str | None, environ: Mapping[str, str] | None = None) -> Mode:

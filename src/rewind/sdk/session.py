@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal, TypeVar, overload
 
+    from rewind.model.names import MatchMode
     from rewind.sdk.modes import Mode, OnMiss, PathLike
     from rewind.sdk.session_run import Run, SessionRun
 
@@ -92,6 +93,8 @@ if TYPE_CHECKING:
         all_hosts: bool | None = None,
         live_hosts: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        match: MatchMode | None = None,
+        ignore_text: Sequence[str] = (),
         connect_to: Sequence[str] = (),
         upstream_ca: PathLike | None = None,
         upstream_proxy: str | None = None,
@@ -113,6 +116,8 @@ def session(
     all_hosts: bool | None = None,
     live_hosts: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    match: MatchMode | None = None,
+    ignore_text: Sequence[str] = (),
     connect_to: Sequence[str] = (),
     upstream_ca: PathLike | None = None,
     upstream_proxy: str | None = None,

@@ -55,6 +55,8 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
             "hosts": tuple(asked["hosts"]),
             "all_hosts": None if asked["all_hosts"] is None else str(bool(asked["all_hosts"])).lower(),
             "ignore": tuple(asked["ignore"]),
+            "match": asked["match"],
+            "ignore_text": tuple(asked["ignore_text"]),
             "upstream_ca": _text(asked["upstream_ca"]),
             "upstream_proxy": asked["upstream_proxy"],
         }
@@ -76,6 +78,8 @@ def planned_session(asked: Mapping[str, Any], mode: "Mode") -> PlannedSession:
         all_hosts=settings.all_hosts,
         allowed_hosts=tuple(asked["live_hosts"]),
         ignore=settings.ignore,
+        match=settings.match or "renamed",
+        ignore_text=settings.ignore_text,
         upstream=upstream_of(settings, connect_to=tuple(asked["connect_to"]), insecure=False),
         tags=dict(asked["tags"]),
         keep=mode != "replay",

@@ -1,7 +1,9 @@
 """Runs as plain JSON: what a replay or a fork came to, what a fork will do, what an agent is about to send."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rewind.model.names import Renamed
 from rewind.pricing.spending import Spending
 from rewind.views.session import lineage
 
@@ -19,11 +21,14 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "session": result.session_id,
         "played": result.played,
         "total": result.total,
+        "exact": result.exact,
+        "renamed": renamed_steps(result.renamed),
         "drifted": result.drifted,
         "live": result.live,
         "network_calls": result.network_calls,
         "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],
         "output": result.output,
+        "output_renamed": [_pair(pair) for pair in result.output_renamed],
         "output_difference": result.output_difference,
         "exit_code": result.exit_code,
         "recorded_exit_code": result.recorded_exit_code,
@@ -34,6 +39,15 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "stopped": None if where is None else {"step": where.step, "when": "before" if where.before else "after"},
         "unasked": result.unasked,
     }
+
+
+def renamed_steps(renamed: Mapping[int, tuple[Renamed, ...]]) -> list[dict[str, Any]]:
+    """The steps that were asked for by other names, and those names."""
+    return [{"step": step, "names": [_pair(pair) for pair in pairs]} for step, pairs in sorted(renamed.items())]
+
+
+def _pair(pair: Renamed) -> dict[str, Any]:
+    return {"kind": pair.kind, "recorded": pair.then, "asked": pair.now}
 
 
 def forecast(found: "ForkForecast") -> dict[str, Any]:
@@ -74,6 +88,7 @@ def _run(result: "ForkResult") -> dict[str, Any]:
         "forked_from": lineage(result.lineage),
         "exit_code": result.exit_code,
         "reused": [step.index for step in result.reused],
+        "renamed": renamed_steps(result.renamed),
         "drifted": list(result.drifted),
         "live": sorted(step.index for step in result.live),
         "answer": None

@@ -1,12 +1,13 @@
 """What is said of a run that is repeated: the last lines of a replay and of a fork, a forecast, samples."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rewind.cli.screens.facts import changes, print_facts
 from rewind.cli.screens.layout import Cell, Column, print_table
 from rewind.cli.screens.terminal import Span, Terminal, hint
+from rewind.model.names import Renamed
 from rewind.model.step import Step
 from rewind.pricing.spending import Spending
 from rewind.safe import safe_line
@@ -82,8 +83,10 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
     if result.live:
         live += f" ({dollars(result.spent.usd, result.spent.unpriced)})"
     drifted: list[str | Span] = []
+    if result.renamed:
+        drifted = [" · ", renamed_text(result.renamed)]
     if result.drifted:
-        drifted = [" · ", Span(f"{len(result.drifted)} drifted", "yellow")]
+        drifted += [" · ", Span(f"{len(result.drifted)} drifted", "yellow")]
     terminal.line(
         Span(f"{_reused(result.reused)} ($0)", "green"), *drifted, " · ", live, " · → ", Span(result.session_id, "bold")
     )
@@ -174,7 +177,7 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
     if result.nothing_played:
         terminal.line(Span(_nothing_played_text(result), "bold red"))
     whole = (result.played == result.total and not result.nothing_played) or result.stopped is not None
-    parts = [Span(f"{result.played}/{result.total} steps replayed", "green" if whole else "yellow")]
+    parts = [Span(f"{result.played}/{result.total} steps replayed{_how(result)}", "green" if whole else "yellow")]
     if result.drifted:
         parts.append(Span(f"{result.drifted} drifted", "yellow"))
     if result.live:
@@ -186,8 +189,10 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
     parts.append(Span(plural(result.network_calls, "network call"), "yellow" if result.network_calls else ""))
     if saved.usd:
         parts.append(Span(f"saved {dollars(saved.usd, saved.unpriced)}"))
-    colour = {"identical": "green", "beginning": "green", "different": "red"}.get(result.output, "")
-    same = "identical so far" if result.output == "beginning" else result.output
+    colour = {"identical": "green", "renamed": "green", "beginning": "green", "different": "red"}.get(result.output, "")
+    same: str = "identical so far" if result.output == "beginning" else result.output
+    if result.output == "renamed":
+        same = f"identical but for {names_text(result.output_renamed)}"
     parts.append(Span(f"output {same}", colour))
     if result.other_exit_code:
         parts.append(Span(f"exit code {result.exit_code}, recorded {result.recorded_exit_code}", "red"))
@@ -206,6 +211,25 @@ def _print_misses(terminal: Terminal, misses: Sequence["MissNote"]) -> None:
             terminal.line(Span("miss: ", "bold red"), (note.detail or note.reason).rstrip())
         else:
             terminal.line(Span("miss: ", "bold red"), note.miss.facts, "\n\n", hint(note.miss.advice, ""))
+
+
+def _how(result: "ReplayResult") -> str:
+    """``(9 exact, 3 but for 2 dates and 1 id)``; nothing where all were exact."""
+    if not result.renamed:
+        return ""
+    return f" ({result.exact} exact, {renamed_text(result.renamed)})"
+
+
+def renamed_text(renamed: Mapping[int, tuple[Renamed, ...]]) -> str:
+    """``3 but for 2 dates and 1 id``: the steps, and all that they call otherwise, each once."""
+    return f"{len(renamed)} but for {names_text(dict.fromkeys(pair for pairs in renamed.values() for pair in pairs))}"
+
+
+def names_text(pairs: Iterable[Renamed]) -> str:
+    """``2 dates and 1 id``."""
+    counts = Counter(pair.kind for pair in pairs)
+    parts = [plural(count, noun, "addresses" if noun == "address" else None) for noun, count in sorted(counts.items())]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _print_difference(terminal: Terminal, difference: str) -> None:

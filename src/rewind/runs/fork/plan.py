@@ -15,6 +15,7 @@ from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import SessionId
+from rewind.model.names import MatchMode
 from rewind.model.session import Lineage, Recording, Session, step_in
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
@@ -46,6 +47,8 @@ class ForkOptions:
     port: int = 0
     upstream: UpstreamOptions = UpstreamOptions()
     ignore: tuple[str, ...] = ()
+    match: MatchMode = "renamed"
+    ignore_text: tuple[str, ...] = ()
     pricing: Pricing | None = None
     """For telling what was spent."""
     budget: Budget | None = None

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from rewind.dataclass import dataclass
 from rewind.gateway.dial import Dialer
 from rewind.gateway.listener import listen
 from rewind.model.http import HttpRequest
 from rewind.model.ids import SessionId
+from rewind.model.names import Renamed
 from rewind.model.session import Lineage, SessionStart
 from rewind.model.step import Step, StepKind
 from rewind.playback.fork_policy import ForkAt
@@ -27,6 +29,7 @@ from rewind.runs.fork.plan import ForkOptions, ForkPlan, planned
 from rewind.runs.gateway_thread import serving
 from rewind.runs.harness import SessionRecording, agent_again, base_urls, behind_gateway, host_rules
 from rewind.runs.junction import Junction
+from rewind.runs.names import NewRun, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import DUMMY_KEY, ignored_endpoints, remembered_endpoints, rerun_start, trusted_start
 from rewind.runs.tally import MissNote, Tally
@@ -47,6 +50,8 @@ class ForkResult:
     lineage: Lineage
     reused: tuple[Step, ...]
     """The recorded steps that answered."""
+    renamed: dict[int, tuple[Renamed, ...]]
+    """By recorded step, what the agent called otherwise."""
     drifted: tuple[int, ...]
     """The recorded steps for which a changed request was taken, the forked one included."""
     live: tuple[Step, ...]
@@ -78,13 +83,20 @@ def fork(options: ForkOptions) -> ForkResult:
         plan = planned(options, steps)
         if options.budget is not None:
             options.budget.check_models(plan.models())
-        return _ForkRun(options, plan, steps, environ).through(agent)
+        return _ForkRun(options, plan, steps, environ, agent).through(agent)
 
 
 class _ForkRun:
     """One run, from the first line of its session to the last."""
 
-    def __init__(self, options: ForkOptions, plan: ForkPlan, steps: RecordedSteps, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        options: ForkOptions,
+        plan: ForkPlan,
+        steps: RecordedSteps,
+        environ: Mapping[str, str],
+        agent: AgentCommand,
+    ) -> None:
         self._options = options
         self._plan = plan
         self._steps = steps
@@ -107,6 +119,19 @@ class _ForkRun:
             self._edits,
             session=options.session.ref,
             at=plan.step.index,
+            renaming=renaming(
+                steps.recording,
+                NewRun(
+                    folder=agent.cwd or str(Path.cwd()),
+                    environ=agent.environ,
+                    command=agent.command,
+                    clock=options.clock,
+                    began=options.clock.now(),
+                    match=options.match,
+                    ignore_text=options.ignore_text,
+                ),
+                stdin=steps.output("stdin"),
+            ),
             on_miss_live=options.on_miss == "live",
             allow_drift=options.allow_drift,
         )
@@ -239,6 +264,7 @@ class _ForkRun:
             session_id=start.id,
             lineage=start.forked_from,
             reused=tuple(tally.served),
+            renamed=tally.renamed,
             drifted=tuple(self._policy.drifted),
             live=live,
             answer=best_answer([step for step in self._asked if step.index in self._policy.askings]),

@@ -37,6 +37,7 @@ _SESSION: _Checks = {
     "hosts": check.texts,
     "all_hosts": check.flag,
     "ignore": check.paths,
+    "facts": check.named_texts,
 }
 _SURROUNDINGS: _Checks = {
     "commit": check.some_text,

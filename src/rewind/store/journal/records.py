@@ -50,6 +50,7 @@ def session_start(fields: Fields) -> SessionStart:
         hosts=tuple(fields.get("hosts") or ()),
         all_hosts=bool(fields.get("all_hosts")),
         ignore=tuple(fields.get("ignore") or ()),
+        facts=fields.get("facts") or {},
         stdin_kind=fields.get("stdin_kind") or "none",
         replay_of=fields.get("replay_of"),
         forked_from=lineage_in(fields.get("forked_from")),
@@ -371,7 +372,7 @@ _Shape = dict[str, tuple[type, ...]]
 _SESSION: _Shape = {
     "run": _TEXT, "ts": _NUMBER, "name": _SOME_TEXT, "command": _LIST, "cwd": _SOME_TEXT,
     "rewind_version": _SOME_TEXT, "tags": _TABLE, "key_variables": _LIST, "base_urls": _TABLE, "hosts": _LIST,
-    "ignore": _LIST, "stdin_kind": _SOME_TEXT, "replay_of": _SOME_TEXT, "part_of": _SOME_TEXT,
+    "ignore": _LIST, "facts": _TABLE, "stdin_kind": _SOME_TEXT, "replay_of": _SOME_TEXT, "part_of": _SOME_TEXT,
 }  # fmt: skip
 _REQUEST: _Shape = {
     "step": _COUNT, "ts": _NUMBER, "type": _TEXT, "provider": _TEXT, "key": _TEXT, "method": _TEXT, "scheme": _TEXT,
@@ -388,7 +389,7 @@ _END: _Shape = {
     "ts": _NUMBER, "exit_code": _COUNT, "stdin": _SOME_TEXT, "stdout": _SOME_TEXT, "stderr": _SOME_TEXT,
     "redactions": _SOME_COUNT, "remarks": _LIST, "broken": _SOME_TEXT, "pack_size": _SOME_COUNT,
 }  # fmt: skip
-_OF_TEXTS = ("command", "key_variables", "hosts", "ignore", "remarks", "tags", "base_urls")
+_OF_TEXTS = ("command", "key_variables", "hosts", "ignore", "remarks", "tags", "base_urls", "facts")
 """Lists and tables that hold nothing but texts."""
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 

@@ -1,0 +1,272 @@
+"""The kinds of tokens that differ from run to run though the run is the same: one table, with a reason for each row.
+
+A token is a stretch of text. Plain numbers, words, amounts and short codes are never tokens: "order 66" and "order 67"
+are two questions. What a user gave (a word of the command, its input, the environment, a test's parameter) is never
+one, either: see :mod:`rewind.match.renaming`, which compares by this table.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Enum
+from itertools import pairwise
+
+from rewind.dataclass import dataclass
+from rewind.match.written_times import WRITINGS
+
+
+class Scope(Enum):
+    """Where a difference in a token counts."""
+
+    COUNTS = "counts"
+    FOLDED = "folded"
+    """Nowhere: it is no difference."""
+    RESULTS = "results"
+    """Everywhere but in what a tool gave back."""
+
+
+class Proof(Enum):
+    """What must hold of two tokens before one is taken for the other's name."""
+
+    FACT = "fact"
+    """Both values are known to be the same fact of the two runs."""
+    CLOCK = "clock"
+    """Each is a reading of its own run's clock."""
+    BOUND = "bound"
+    """One name for each, both ways, in the whole replay; and no user gave it."""
+    FREE = "free"
+    """Nothing: such a token never means anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    """Where a difference in tokens of a kind counts, by what the two texts are compared for."""
+
+    matching: Scope = Scope.FOLDED
+    """In a request, when it is looked for on a tape."""
+    output: Scope = Scope.FOLDED
+    """In what the agent prints."""
+    cause: Scope = Scope.FOLDED
+    """As the reason why two runs parted."""
+    decision: Scope = Scope.FOLDED
+    """As part of what a model decided to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenKind:
+    """One row of the table."""
+
+    noun: str
+    """``id``: for "but for 2 ids"."""
+    reason: str
+    proof: Proof
+    uses: Uses
+    patterns: tuple[re.Pattern[str], ...] = ()
+    """The group ``token``, where there is one, is the token, and the rest how to know it."""
+    is_drawn: Callable[[str], bool] | None = None
+    """Whether such a text looks drawn by lot; a pattern alone cannot say."""
+
+
+def _changes(text: str) -> int:
+    """How often a letter follows a digit, a capital a small letter and so on."""
+    kinds = ["d" if sign.isdigit() else "u" if sign.isupper() else "l" for sign in text if sign.isalnum()]
+    return sum(one != other for one, other in pairwise(kinds))
+
+
+def _mixed(text: str) -> bool:
+    """Letters and digits in turns, as in what was drawn: ``a6e4b1c9``; not ``iphone15`` or ``20260001``."""
+    signs = sum(sign.isalnum() for sign in text)
+    return _has_both(text) and _changes(text) >= max(2, signs * 0.2)
+
+
+def _has_both(text: str) -> bool:
+    return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def _mixed_tail(text: str) -> bool:
+    """The same of the longest piece behind a prefix: ``call_8Hf2kLw0``."""
+    return _mixed(max(re.split(r"[_-]", text)[1:], key=len, default=""))
+
+
+def _of_three_kinds(text: str) -> bool:
+    """Capitals, small letters and digits in turns, more often than in names put together of words."""
+    kinds = any(map(str.isupper, text)) and any(map(str.islower, text)) and any(map(str.isdigit, text))
+    return kinds and _changes(text) >= len(text) * 0.33
+
+
+_EDGE, _END = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+_MACHINE = (
+    r"agent|call|chain|chat|chunk|client|conversation|correlation|event|execution|installation|instance|interaction"
+    r"|invocation|job|machine|message|msg|node|operation|parent|process|prompt|request|req|response|run|session|span"
+    r"|step|stream|task|thread|tool|trace|transaction|turn|user_?agent|worker"
+)
+
+_NOWHERE = Uses()
+_AS_CAUSE = Uses(cause=Scope.COUNTS)
+
+FOLDER = TokenKind(
+    noun="folder",
+    reason="A run has its folder, its home and its temporary folder; clients write them in several ways.",
+    proof=Proof.FACT,
+    uses=_NOWHERE,
+)
+NAME = TokenKind(
+    noun="name",
+    reason="The user, the host, the process, the commit and the branch that a run knows of itself. "
+    "Another commit may well be why two runs parted.",
+    proof=Proof.FACT,
+    uses=_AS_CAUSE,
+)
+PATTERN = TokenKind(
+    noun="ignored text", reason="The user says so, in the setting ignore_text.", proof=Proof.FREE, uses=_NOWHERE
+)
+CHECKSUM = TokenKind(
+    noun="checksum",
+    reason="Claude Code writes a checksum of its request into the system prompt, new in every run.",
+    proof=Proof.FREE,
+    patterns=(re.compile(r"(?<=[; ])cch=(?P<token>[0-9a-f]{3,16})(?=;|\s|$)"),),
+    uses=_NOWHERE,
+)
+TIME = TokenKind(
+    noun="time",
+    reason="A clock that the run itself read. Any other date or time is text. A prompt may do other things on Sundays.",
+    proof=Proof.CLOCK,
+    patterns=WRITINGS,
+    uses=_AS_CAUSE,
+)
+DURATION = TokenKind(
+    noun="duration",
+    reason="How long something took, measured: a fraction, or in units that nobody plans in. In prose it is an amount.",
+    proof=Proof.FREE,
+    uses=Uses(matching=Scope.RESULTS, cause=Scope.RESULTS, decision=Scope.COUNTS),
+    patterns=(
+        re.compile(r"(?<![\w.,-])\d+[.,]\d+ ?(?:s|secs?|seconds?|m|min|minutes?)(?![\w])", re.IGNORECASE),
+        re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)? ?(?:ms|µs|μs|us|ns|s|msecs?|milliseconds?|microseconds?)(?![\w])"),
+        re.compile(r"(?<![\w.])(?:\d+h ?)?\d+m ?\d+(?:\.\d+)?s(?![\w])"),
+        re.compile(
+            r"(?<![A-Za-z])(?:\w{0,24}_)?(?:duration|elapsed|latency|runtime|took|wall[ _]?time)"
+            r"(?:[ _]?(?:ms|s|secs?|seconds|time|ns|us))?[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d+(?:\.\d+)?)(?![\w.])",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            r"(?<![A-Za-z])\w{0,24}(?:_ms|_millis|_us|_ns|Ms|Millis)[\"']?\s{0,2}[:=]\s{0,2}(?P<token>\d+(?:\.\d+)?)(?![\w.])"
+        ),
+        re.compile(r"(?<![\w:.])\d+:\d\d:\d\d\.\d{3,9}(?![\w:])"),
+    ),
+)
+PORT = TokenKind(
+    noun="port",
+    reason="A port of this machine that the system chose: it is of the range it chooses from.",
+    proof=Proof.BOUND,
+    patterns=(
+        re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(?P<token>(?:3[2-9]|[45]\d|6[0-5])\d{3})(?!\d)"),
+    ),
+    uses=_NOWHERE,
+)
+PROCESS = TokenKind(
+    noun="process id",
+    reason="The number that the system gave a process.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(r"(?<![A-Za-z])(?:pid|PID)[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d{2,7})(?![\w.])"),),
+    uses=_NOWHERE,
+)
+ADDRESS = TokenKind(
+    noun="address",
+    reason="Where an object stood in memory; the same place may be another object's later.",
+    proof=Proof.FREE,
+    patterns=(re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{6,16}(?![0-9A-Za-z])"),),
+    uses=_NOWHERE,
+)
+TEMPORARY = TokenKind(
+    noun="temporary file",
+    reason="A name that mkstemp, mkdtemp or mktemp drew.",
+    proof=Proof.BOUND,
+    patterns=(
+        re.compile(r"(?<![A-Za-z0-9])tmp[a-z0-9_]{8}(?![A-Za-z0-9_])"),
+        re.compile(r"(?<![A-Za-z0-9])tmp\.[A-Za-z0-9]{6,12}(?![A-Za-z0-9])"),
+        re.compile(
+            r"/(?:tmp|var/tmp|T)/(?:[\w.-]{1,80}/){0,8}(?:[\w.]{1,40}-){1,4}(?P<token>[A-Za-z0-9]{6,8})(?![\w-])"
+        ),
+    ),
+    uses=_NOWHERE,
+)
+UUID = TokenKind(
+    noun="id",
+    reason="A UUID, drawn by the run.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"),),
+    uses=_NOWHERE,
+)
+ULID = TokenKind(
+    noun="id",
+    reason="A ULID: a time and what was drawn.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(_EDGE + r"[0-7][0-9A-HJKMNP-TV-Z]{25}" + _END),),
+    is_drawn=_mixed,
+    uses=_NOWHERE,
+)
+PREFIXED = TokenKind(
+    noun="id",
+    reason="A drawn id that says what it is an id of: call_8Hf2kLw0aQ, toolu_01A09q90qw90, chatcmpl-9x2Lq8.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,16}(?:[_-][a-z]{2,12})?[_-][A-Za-z0-9]{8,64}(?![A-Za-z0-9])"),),
+    is_drawn=_mixed_tail,
+    uses=_NOWHERE,
+)
+LABELLED = TokenKind(
+    noun="id",
+    reason="A short id that programs give their own parts: agentId: a6e4b1c. What people number (orders, invoices, "
+    "customers) is not among them.",
+    proof=Proof.BOUND,
+    patterns=(
+        re.compile(
+            rf"(?<![A-Za-z])(?:[A-Za-z]{{0,12}}[_-]?)?(?:{_MACHINE})[ _-]?id[\"'`]?\s{{0,2}}[:=]?\s{{0,2}}[\"'`]?"
+            r"(?P<token>[0-9a-z]{6,64})(?![A-Za-z0-9_])",
+            re.IGNORECASE,
+        ),
+    ),
+    is_drawn=_has_both,
+    uses=_NOWHERE,
+)
+HEXADECIMAL = TokenKind(
+    noun="id",
+    reason="A long hexadecimal number, drawn. One that is said to be a hash stands for contents, which count.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(_EDGE + r"(?:[0-9a-f]{12,64}|[0-9A-F]{12,64})" + _END),),
+    is_drawn=_mixed,
+    uses=_NOWHERE,
+)
+BASE64 = TokenKind(
+    noun="id",
+    reason="Up to 64 letters and digits, drawn. What is longer is data.",
+    proof=Proof.BOUND,
+    patterns=(re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9_-]{16,64}={0,2}(?![A-Za-z0-9+/_=-])"),),
+    is_drawn=_of_three_kinds,
+    uses=_NOWHERE,
+)
+
+KINDS = (
+    CHECKSUM,
+    TIME,
+    UUID,
+    ULID,
+    TEMPORARY,
+    PREFIXED,
+    LABELLED,
+    HEXADECIMAL,
+    BASE64,
+    PORT,
+    PROCESS,
+    ADDRESS,
+    DURATION,
+)
+"""Those that are known by how they are written, in the order in which they are tried."""
+ALL_KINDS = (FOLDER, NAME, PATTERN, *KINDS)
+
+_HASH = re.compile(
+    r"(?:sha-?\d*|md5|hash|digest|checksum|etag|integrity|fingerprint|commit|blob|tree)\W{0,4}$", re.IGNORECASE
+)
+
+
+def is_hash(text: str, start: int) -> bool:
+    """Whether what begins there is said to be a hash: then it stands for contents that somebody means."""
+    return _HASH.search(text, max(0, start - 24), start) is not None

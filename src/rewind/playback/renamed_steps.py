@@ -1,0 +1,91 @@
+"""Steps of a tape that a request asks for by other names."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from rewind.dataclass import dataclass
+from rewind.errors import DamagedStore
+from rewind.match.call import Call
+from rewind.match.outline import Outlines
+from rewind.match.renaming import Renaming
+from rewind.model.http import HttpResponse
+from rewind.model.names import Renamed
+from rewind.model.step import Step
+from rewind.playback.tape import Tape
+from rewind.playback.translation import translated
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedStep:
+    """A step that a request asks for by other names."""
+
+    step: Step
+    names: tuple[Renamed, ...]
+
+
+class RenamedSteps:
+    """Finds the step whose request is the same but for names. Steps are looked at in their order, and only as far as
+    one is needed."""
+
+    def __init__(self, tape: Tape, call_of: Callable[[Step], Call], begin: Callable[[], Renaming]) -> None:
+        """``begin`` is called with the first request that is not exact: mostly there is none."""
+        self._tape = tape
+        self._call_of = call_of
+        self._begin = begin
+        self._by_outline: dict[int, list[Step]] = defaultdict(list)
+        self._steps = iter(tape.steps())
+        self._exact: list[Step] = []
+        """Those that were asked for exactly, and not looked at since."""
+
+    @cached_property
+    def _renaming(self) -> Renaming:
+        return self._begin()
+
+    @cached_property
+    def _outlines(self) -> Outlines:
+        return Outlines(self._renaming.words)
+
+    def was_exact(self, step: Step) -> None:
+        self._exact.append(step)
+
+    def take(self, call: Call) -> RenamedStep | None:
+        """The step, now played; ``None`` where there is none."""
+        for step in self._exact:
+            recorded = self._call(step)
+            if recorded is not None:
+                self._renaming.was_exact(recorded)
+        self._exact.clear()
+        for step in self._candidates(self._outlines.of(call)):
+            recorded = self._call(step)
+            trial = None if recorded is None else self._renaming.trial(recorded, call)
+            if trial is not None:
+                return RenamedStep(self._tape.take_step(step.index), self._renaming.keep(trial, call))
+        return None
+
+    def translated(self, response: HttpResponse) -> HttpResponse:
+        """An answer of the recording in the names of this run."""
+        return translated(response, self._renaming.translations())
+
+    def _candidates(self, outline: int) -> Iterator[Step]:
+        """Unplayed steps of that outline, in their order."""
+        known = self._by_outline[outline]
+        known[:] = [step for step in known if not self._tape.played(step.index)]
+        yield from tuple(known)
+        for step in self._steps:
+            if self._tape.played(step.index):
+                continue
+            call = self._call(step)
+            if call is None:
+                continue
+            found = self._outlines.of(call)
+            self._by_outline[found].append(step)
+            if found == outline:
+                yield step
+
+    def _call(self, step: Step) -> Call | None:
+        """``None`` for a step whose request cannot be read: nothing can be compared with it."""
+        try:
+            return self._call_of(step)
+        except DamagedStore:
+            return None

@@ -1,0 +1,115 @@
+"""What two runs of one agent call otherwise: the recorded one, and the one that is answered by it."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from rewind.dataclass import dataclass
+from rewind.match.facts import RunFacts
+from rewind.match.renaming import Renaming
+from rewind.match.written_times import RunClock
+from rewind.model.clock import Clock
+from rewind.model.names import MatchMode
+from rewind.model.session import Recording
+from rewind.runs.harness import facts_of_process
+
+_FOLDERS = ("folder", "logical", "home", "temp")
+_GIT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """The run that is answered by a recording."""
+
+    folder: str
+    environ: Mapping[str, str]
+    command: tuple[str, ...]
+    clock: Clock
+    began: float
+    stdin: bytes | None = None
+    given: tuple[str, ...] = ()
+    """What else the user gave, such as a test's parameters."""
+    match: MatchMode = "renamed"
+    ignore_text: tuple[str, ...] = ()
+
+
+def renaming(recording: Recording, new: NewRun, *, stdin: bytes | None = None) -> Callable[[], Renaming] | None:
+    """How to tell names from differences; ``stdin`` is what the recorded run read. ``None``: nothing may differ."""
+    if new.match == "exact":
+        return None
+
+    @cache
+    def begun() -> Renaming:
+        then, now = _then(recording, stdin), _now(recording, new)
+        return Renaming(then, now, mode=new.match, ignore_text=new.ignore_text)
+
+    return begun
+
+
+def _then(recording: Recording, stdin: bytes | None) -> RunFacts:
+    start, end, around = recording.session.start, recording.session.end, recording.surroundings
+    last = max((step.request.ts for step in recording.steps), default=start.started)
+    ended = max(last, start.started if end is None else end.ended)
+    folders = {"folder": start.cwd, **start.facts}
+    names = dict(start.facts)
+    if around is not None:
+        names |= {"commit": around.commit or "", "branch": around.branch or ""}
+    return RunFacts(
+        clock=RunClock(began=start.started, until=lambda: ended, offsets=_offsets(start.facts.get("utc_offset"))),
+        folders=_only(folders, _FOLDERS),
+        names=_only(names, ("user", "host", "commit", "branch")),
+        given="\n".join((*start.command, _text(stdin))),
+    )
+
+
+def _now(recording: Recording, new: NewRun) -> RunFacts:
+    facts = facts_of_process(new.environ) | {"folder": new.folder}
+    if recording.surroundings is not None and recording.surroundings.commit:
+        facts |= _commit_and_branch(new)
+    return RunFacts(
+        clock=RunClock(began=new.began, until=new.clock.now, offsets=_offsets(str(time.localtime().tm_gmtoff))),
+        folders=_only(facts, _FOLDERS),
+        names=_only(facts, ("user", "host", "commit", "branch")),
+        given="\n".join((*new.command, _text(new.stdin), *new.given, *new.environ.values())),
+    )
+
+
+def _only(facts: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    return {name: facts[name] for name in names if facts.get(name)}
+
+
+def _offsets(local: str | None) -> tuple[int, ...]:
+    """A time without a zone is one of UTC, or of the place."""
+    try:
+        return tuple(dict.fromkeys((0, int(local or 0))))
+    except ValueError:
+        return (0,)
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def _commit_and_branch(new: NewRun) -> dict[str, str]:
+    """Of the folder that the new run is in; nothing where git does not say."""
+    words = ("git", "--no-pager", "-c", "core.fsmonitor=false", "rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+    try:
+        done = subprocess.run(
+            words,
+            cwd=new.folder,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        return {}
+    branch = lines[1].removeprefix("refs/heads/") if len(lines) > 1 and lines[1].startswith("refs/heads/") else ""
+    return {"commit": lines[0], "branch": branch}
