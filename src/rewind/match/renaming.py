@@ -8,7 +8,6 @@ request to the last: so two conversations that differ only in an id keep apart.
 A trial leaves no trace unless it is kept. All of this happens only after an exact match failed.
 """
 
-import marshal
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -367,4 +366,4 @@ def _is_result(text: str, results: frozenset[str]) -> bool:
 
 def _written_alike(one: Any, other: Any) -> bool:
     """Of values that Python takes for equal: JSON tells ``true``, ``1`` and ``1.0`` apart."""
-    return isinstance(one, str) or marshal.dumps(one, 2) == marshal.dumps(other, 2)
+    return isinstance(one, str) or repr(one) == repr(other)
