@@ -16,16 +16,17 @@ from functools import cached_property
 from pathlib import Path
 
 GOALS = {
-    "modules": 385,
-    "lines of code": 44_500,
+    "modules": 400,
+    "lines of code": 47_500,
     "longest file": 450,
     "modules with one importer": 60,
     "class names with several owners": 10,
-    "imports of our own inside functions": 44,
+    "imports of our own inside functions": 46,
     "modules in import cycles": 0,
 }
 """At most so many of each. The re-cut ended within 360 modules, 40,000 lines and 40 such imports; what came since
-(deleting and keeping, reading once, files of strangers, damage) is allowed for here."""
+(deleting and keeping, reading once, files of strangers, damage, renaming, telemetry, tools in replays) is allowed
+for here."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rewind.dataclass import dataclass
 from rewind.errors import UsageError
-from rewind.model.names import MATCH_MODES, MatchMode
 
 PROJECT_FOLDER = ".rewind"
 FAILING_TESTS = "last-failed"
@@ -51,7 +50,7 @@ class Settings:
     all_hosts: bool = False
     ignore: tuple[str, ...] = ()
     """Paths in request bodies that do not count when requests are matched."""
-    match: MatchMode | None = None
+    match: Literal["exact", "fields", "renamed"] | None = None
     """How far the names in a request may differ from the recorded ones; ``None``: as each command has it."""
     ignore_text: tuple[str, ...] = ()
     """Patterns; what they find in a request does not count."""
@@ -298,6 +297,8 @@ def _read(source: _Source, name: str, kind: str) -> Any:
             if isinstance(value, list | tuple) and all(map(is_pattern, value)):
                 return tuple(value)
         case "match":
+            from rewind.model.names import MATCH_MODES  # lazily: hardly anybody sets it
+
             if value in MATCH_MODES:
                 return value
         case "path":

@@ -89,8 +89,10 @@ class Lab:
         words = [f"--connect-to={host}:443:{to}:{self.provider.port}" for host in self.hosts]
         return [*words, f"--upstream-ca={self.trust.ca_file}"]
 
-    def rewind(self, *args: str | Path, env: Mapping[str, str] | None = None, **more: Any) -> Result:
-        return run_rewind(args, self.home, self.env | dict(env or {}), cwd=self.folder, **more)
+    def rewind(
+        self, *args: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, **more: Any
+    ) -> Result:
+        return run_rewind(args, self.home, self.env | dict(env or {}), cwd=cwd or self.folder, **more)
 
     def record(
         self,

@@ -38,6 +38,8 @@ def test_with_nothing_said_the_store_is_in_the_users_data_folder(env, project, m
         "hosts": (),
         "all_hosts": False,
         "ignore": (),
+        "match": None,
+        "ignore_text": (),
         "durable": False,
         "upstream_proxy": None,
         "upstream_ca": None,

@@ -195,8 +195,6 @@ REPLAYED = ReplayResult(
     played=1,
     total=2,
     drifted=0,
-    renamed={},
-    output_renamed=(),
     live=0,
     misses=(MissNote(reason="never recorded", detail="the nearest is step 2"),),
     network_calls=0,

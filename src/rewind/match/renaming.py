@@ -1,7 +1,7 @@
 """Are two requests the same but for names?
 
 Two texts are compared from their beginning. Where they part, a token must stand on both sides that begins at the same
-place and is of one kind (see :mod:`rewind.match.tokens`); its proof must hold; and then the comparison goes on behind
+place and is of one kind (see :mod:`rewind.match.tokens`); its evidence must hold; then the comparison goes on behind
 both. A token that was drawn by lot has one name in the recording and one in the replay, both ways, from the first
 request to the last: so two conversations that differ only in an id keep apart.
 
@@ -30,7 +30,7 @@ from rewind.match.tokens import (
     TIME,
     ULID,
     UUID,
-    Proof,
+    Evidence,
     Scope,
     TokenKind,
     is_hash,
@@ -45,7 +45,7 @@ _BLOCK = 512
 _MOST_KNOWN = 100_000
 _CLOCK_TIME = re.compile(r"\d:\d|\d{9}|\d[T_-]\d\d-?\d\d")
 _TRANSLATED = (UUID, ULID, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
-_BOUND = tuple((kind, pattern) for kind in KINDS if kind.proof is Proof.BOUND for pattern in kind.patterns)
+_BOUND = tuple((kind, pattern) for kind in KINDS if kind.evidence is Evidence.BOUND for pattern in kind.patterns)
 
 
 @dataclass(slots=True)
@@ -219,11 +219,11 @@ class Renaming:
         then, now = old.string[begin:end], new.string[start:stop]
         if kind.is_drawn is not None and not (kind.is_drawn(then) and kind.is_drawn(now)):
             return False
-        if kind.proof is Proof.CLOCK and not (self._then.clock.shows(old) and self._now.clock.shows(new)):
+        if kind.evidence is Evidence.CLOCK and not (self._then.clock.shows(old) and self._now.clock.shows(new)):
             return False
         if kind is HEXADECIMAL and (is_hash(old.string, begin) or is_hash(new.string, start)):
             return False
-        if kind.proof is Proof.BOUND and not self._bound(then, now, trial):
+        if kind.evidence is Evidence.BOUND and not self._bound(then, now, trial):
             return False
         trial.pairs[Renamed(_noun(kind, then), then, now)] = None
         if kind in _TRANSLATED:

@@ -24,7 +24,7 @@ class Scope(Enum):
     """Everywhere but in what a tool gave back."""
 
 
-class Proof(Enum):
+class Evidence(Enum):
     """What must hold of two tokens before one is taken for the other's name."""
 
     FACT = "fact"
@@ -58,7 +58,7 @@ class TokenKind:
     noun: str
     """``id``: for "but for 2 ids"."""
     reason: str
-    proof: Proof
+    evidence: Evidence
     uses: Uses
     patterns: tuple[re.Pattern[str], ...] = ()
     """The group ``token``, where there is one, is the token, and the rest how to know it."""
@@ -82,23 +82,78 @@ def _has_both(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
-def _mixed_tail(text: str) -> bool:
-    """The same of the longest piece behind a prefix: ``call_8Hf2kLw0``."""
-    return _mixed(max(re.split(r"[_-]", text)[1:], key=len, default=""))
+def _is_prefixed(text: str) -> bool:
+    """Behind the name of a part of a program a short id will do; behind any other word it might be a part number."""
+    prefix, _, tail = re.sub(r"[_-](?=[^_-]*$)", "\0", text).partition("\0")
+    if not _PROGRAM_WORDS.isdisjoint(re.split(r"[_-]", prefix.lower())):
+        return _has_both(tail)
+    return len(tail) >= 16 and _mixed(tail) and _changes(tail) >= len(tail) * 0.3
 
 
 def _of_three_kinds(text: str) -> bool:
     """Capitals, small letters and digits in turns, more often than in names put together of words."""
     kinds = any(map(str.isupper, text)) and any(map(str.islower, text)) and any(map(str.isdigit, text))
-    return kinds and _changes(text) >= len(text) * 0.33
+    return kinds and _changes(text) >= len(text) * 0.4
 
 
 _EDGE, _END = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
-_MACHINE = (
-    r"agent|call|chain|chat|chunk|client|conversation|correlation|event|execution|installation|instance|interaction"
-    r"|invocation|job|machine|message|msg|node|operation|parent|process|prompt|request|req|response|run|session|span"
-    r"|step|stream|task|thread|tool|trace|transaction|turn|user_?agent|worker"
+_PROGRAM_WORDS = frozenset(
+    [
+        "agent",
+        "aiobj",
+        "aitxt",
+        "asst",
+        "assistant",
+        "call",
+        "chain",
+        "chatcmpl",
+        "chunk",
+        "cmpl",
+        "conv",
+        "conversation",
+        "correlation",
+        "event",
+        "evt",
+        "exec",
+        "execution",
+        "fc",
+        "gen",
+        "generation",
+        "installation",
+        "instance",
+        "interaction",
+        "invocation",
+        "lc",
+        "message",
+        "msg",
+        "node",
+        "operation",
+        "process",
+        "pyd",
+        "req",
+        "request",
+        "resp",
+        "response",
+        "rs",
+        "run",
+        "sess",
+        "session",
+        "span",
+        "step",
+        "stream",
+        "task",
+        "thread",
+        "tool",
+        "toolu",
+        "trace",
+        "tu",
+        "turn",
+        "worker",
+        "ws",
+    ]
 )
+"""Parts of programs, which programs number for themselves."""
+_PROGRAM_WORD = "|".join(sorted(_PROGRAM_WORDS, key=len, reverse=True))
 
 _NOWHERE = Uses()
 _AS_CAUSE = Uses(cause=Scope.COUNTS)
@@ -106,37 +161,37 @@ _AS_CAUSE = Uses(cause=Scope.COUNTS)
 FOLDER = TokenKind(
     noun="folder",
     reason="A run has its folder, its home and its temporary folder; clients write them in several ways.",
-    proof=Proof.FACT,
+    evidence=Evidence.FACT,
     uses=_NOWHERE,
 )
 NAME = TokenKind(
     noun="name",
     reason="The user, the host, the process, the commit and the branch that a run knows of itself. "
     "Another commit may well be why two runs parted.",
-    proof=Proof.FACT,
+    evidence=Evidence.FACT,
     uses=_AS_CAUSE,
 )
 PATTERN = TokenKind(
-    noun="ignored text", reason="The user says so, in the setting ignore_text.", proof=Proof.FREE, uses=_NOWHERE
+    noun="ignored text", reason="The user says so, in the setting ignore_text.", evidence=Evidence.FREE, uses=_NOWHERE
 )
 CHECKSUM = TokenKind(
     noun="checksum",
     reason="Claude Code writes a checksum of its request into the system prompt, new in every run.",
-    proof=Proof.FREE,
+    evidence=Evidence.FREE,
     patterns=(re.compile(r"(?<=[; ])cch=(?P<token>[0-9a-f]{3,16})(?=;|\s|$)"),),
     uses=_NOWHERE,
 )
 TIME = TokenKind(
     noun="time",
     reason="A clock that the run itself read. Any other date or time is text. A prompt may do other things on Sundays.",
-    proof=Proof.CLOCK,
+    evidence=Evidence.CLOCK,
     patterns=WRITINGS,
     uses=_AS_CAUSE,
 )
 DURATION = TokenKind(
     noun="duration",
     reason="How long something took, measured: a fraction, or in units that nobody plans in. In prose it is an amount.",
-    proof=Proof.FREE,
+    evidence=Evidence.FREE,
     uses=Uses(matching=Scope.RESULTS, cause=Scope.RESULTS, decision=Scope.COUNTS),
     patterns=(
         re.compile(r"(?<![\w.,-])\d+[.,]\d+ ?(?:s|secs?|seconds?|m|min|minutes?)(?![\w])", re.IGNORECASE),
@@ -156,7 +211,7 @@ DURATION = TokenKind(
 PORT = TokenKind(
     noun="port",
     reason="A port of this machine that the system chose: it is of the range it chooses from.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(
         re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(?P<token>(?:3[2-9]|[45]\d|6[0-5])\d{3})(?!\d)"),
     ),
@@ -165,21 +220,21 @@ PORT = TokenKind(
 PROCESS = TokenKind(
     noun="process id",
     reason="The number that the system gave a process.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(re.compile(r"(?<![A-Za-z])(?:pid|PID)[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d{2,7})(?![\w.])"),),
     uses=_NOWHERE,
 )
 ADDRESS = TokenKind(
     noun="address",
     reason="Where an object stood in memory; the same place may be another object's later.",
-    proof=Proof.FREE,
+    evidence=Evidence.FREE,
     patterns=(re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{6,16}(?![0-9A-Za-z])"),),
     uses=_NOWHERE,
 )
 TEMPORARY = TokenKind(
     noun="temporary file",
     reason="A name that mkstemp, mkdtemp or mktemp drew.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(
         re.compile(r"(?<![A-Za-z0-9])tmp[a-z0-9_]{8}(?![A-Za-z0-9_])"),
         re.compile(r"(?<![A-Za-z0-9])tmp\.[A-Za-z0-9]{6,12}(?![A-Za-z0-9])"),
@@ -192,34 +247,34 @@ TEMPORARY = TokenKind(
 UUID = TokenKind(
     noun="id",
     reason="A UUID, drawn by the run.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"),),
     uses=_NOWHERE,
 )
 ULID = TokenKind(
     noun="id",
     reason="A ULID: a time and what was drawn.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(re.compile(_EDGE + r"[0-7][0-9A-HJKMNP-TV-Z]{25}" + _END),),
-    is_drawn=_mixed,
+    is_drawn=_has_both,
     uses=_NOWHERE,
 )
 PREFIXED = TokenKind(
     noun="id",
     reason="A drawn id that says what it is an id of: call_8Hf2kLw0aQ, toolu_01A09q90qw90, chatcmpl-9x2Lq8.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,16}(?:[_-][a-z]{2,12})?[_-][A-Za-z0-9]{8,64}(?![A-Za-z0-9])"),),
-    is_drawn=_mixed_tail,
+    is_drawn=_is_prefixed,
     uses=_NOWHERE,
 )
 LABELLED = TokenKind(
     noun="id",
     reason="A short id that programs give their own parts: agentId: a6e4b1c. What people number (orders, invoices, "
     "customers) is not among them.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(
         re.compile(
-            rf"(?<![A-Za-z])(?:[A-Za-z]{{0,12}}[_-]?)?(?:{_MACHINE})[ _-]?id[\"'`]?\s{{0,2}}[:=]?\s{{0,2}}[\"'`]?"
+            rf"(?<![A-Za-z])(?:[A-Za-z]{{0,12}}[_-]?)?(?:{_PROGRAM_WORD})[ _-]?id[\"'`]?\s{{0,2}}[:=]?\s{{0,2}}[\"'`]?"
             r"(?P<token>[0-9a-z]{6,64})(?![A-Za-z0-9_])",
             re.IGNORECASE,
         ),
@@ -230,7 +285,7 @@ LABELLED = TokenKind(
 HEXADECIMAL = TokenKind(
     noun="id",
     reason="A long hexadecimal number, drawn. One that is said to be a hash stands for contents, which count.",
-    proof=Proof.BOUND,
+    evidence=Evidence.BOUND,
     patterns=(re.compile(_EDGE + r"(?:[0-9a-f]{12,64}|[0-9A-F]{12,64})" + _END),),
     is_drawn=_mixed,
     uses=_NOWHERE,
@@ -238,8 +293,8 @@ HEXADECIMAL = TokenKind(
 BASE64 = TokenKind(
     noun="id",
     reason="Up to 64 letters and digits, drawn. What is longer is data.",
-    proof=Proof.BOUND,
-    patterns=(re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9_-]{16,64}={0,2}(?![A-Za-z0-9+/_=-])"),),
+    evidence=Evidence.BOUND,
+    patterns=(re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9_-]{20,64}={0,2}(?![A-Za-z0-9+/_=-])"),),
     is_drawn=_of_three_kinds,
     uses=_NOWHERE,
 )

@@ -1,6 +1,6 @@
 """What to replay and how, and how it went. Read before the agent starts, so it loads next to nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import Enum
 from pathlib import Path
@@ -116,13 +116,13 @@ class ReplayResult:
     played: int
     total: int
     drifted: int
-    renamed: dict[int, tuple[Renamed, ...]]
+    renamed: Mapping[int, tuple[Renamed, ...]] = field(default_factory=dict)
     """By step, what the agent called otherwise than when it was recorded."""
     live: int
     misses: tuple[MissNote, ...]
     network_calls: int
     output: Sameness
-    output_renamed: tuple[Renamed, ...]
+    output_renamed: tuple[Renamed, ...] = ()
     """What the output calls otherwise, where it is the same but for names."""
     output_difference: str
     exit_code: int

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from rewind.dataclass import dataclass
@@ -50,7 +50,7 @@ class ForkResult:
     lineage: Lineage
     reused: tuple[Step, ...]
     """The recorded steps that answered."""
-    renamed: dict[int, tuple[Renamed, ...]]
+    renamed: Mapping[int, tuple[Renamed, ...]] = field(default_factory=dict)
     """By recorded step, what the agent called otherwise."""
     drifted: tuple[int, ...]
     """The recorded steps for which a changed request was taken, the forked one included."""

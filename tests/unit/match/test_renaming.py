@@ -1,0 +1,292 @@
+"""When two requests are the same but for names, and when they are not."""
+
+import json
+import time
+import uuid
+
+import pytest
+
+from rewind.match.call import understand
+from rewind.match.facts import RunFacts
+from rewind.match.outline import Outlines
+from rewind.match.renaming import Renaming
+from rewind.match.tokens import ALL_KINDS
+from rewind.match.written_times import RunClock
+from rewind.model.http import HttpRequest, RequestHead
+
+THEN, NOW = 1_794_910_000.0, 1_795_169_200.0  # 17 and 20 November 2026, at 10:06 UTC
+ID_1, ID_2 = "3b241101-e2bb-4255-8caf-4136c566a962", "f47ac10b-58cc-4372-a567-0e02b2c3d479"
+
+
+def facts(began, *, folder="/work/a", given="", **names) -> RunFacts:
+    return RunFacts(
+        clock=RunClock(began=began, until=lambda: began + 20),
+        folders={"folder": folder, "home": "/home/ada", "temp": "/tmp"},
+        names={"user": "ada", **names},
+        given=given,
+    )
+
+
+def renaming(*, then=None, now=None, **options) -> Renaming:
+    return Renaming(then or facts(THEN), now or facts(NOW, folder="/elsewhere/b"), **options)
+
+
+def call(text, *, result=None, **fields):
+    messages = [{"role": "system", "content": text}, {"role": "user", "content": "go on"}]
+    if result is not None:
+        messages.append({"role": "tool", "tool_call_id": "call_1", "content": result})
+    body = json.dumps({"model": "gpt-4o", "messages": messages, **fields}).encode()
+    head = RequestHead(
+        method="POST",
+        scheme="https",
+        host="api.openai.com",
+        port=443,
+        target="/v1/chat/completions",
+        headers=(("content-type", "application/json"),),
+    )
+    return understand(HttpRequest(head=head, body=body))
+
+
+def same(recorded, asked, names=None, **options):
+    return (names or renaming(**options)).trial(call(recorded), call(asked)) is not None
+
+
+def at(began, form, seconds=5.0):
+    return time.strftime(form, time.gmtime(began + seconds))
+
+
+TIMES = [
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d",
+    "%A, %B %d, %Y",
+    "%d %B %Y",
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%a %b %d %H:%M:%S %Y",
+    "%m/%d/%Y, %I:%M:%S %p",
+    "%d.%m.%Y",
+    "%H:%M:%S",
+    "%Y%m%dT%H%M%SZ",
+    "%Y-%m-%dT%H-%M-%S",
+    "%b %d %H:%M",
+]
+
+
+@pytest.mark.parametrize("form", TIMES)
+def test_a_clock_that_both_runs_read_is_a_name(form):
+    assert same(f"It is {at(THEN, form)}. Answer.", f"It is {at(NOW, form)}. Answer.")
+
+
+@pytest.mark.parametrize("factor", [1, 1_000, 1_000_000])
+def test_seconds_since_1970_that_both_runs_read_are_a_name(factor):
+    assert same(f"now={int((THEN + 3) * factor)}", f"now={int((NOW + 4) * factor)}")
+    assert renaming().trial(call("x", at=int((THEN + 3) * factor)), call("x", at=int((NOW + 4) * factor)))
+
+
+@pytest.mark.parametrize("form", TIMES)
+def test_a_date_of_no_clock_is_text(form):
+    month = 30 * 86400
+    assert not same(f"Book {at(THEN + month, form)}.", f"Book {at(NOW + month + 3601, form)}.")
+    assert not same(f"Book {at(THEN, form)}.", f"Book {at(NOW + month + 3601, form)}.")
+    assert not same(f"Book {at(THEN + month, form)}.", f"Book {at(NOW + 3601, form)}.")
+
+
+IDS = [
+    (ID_1, ID_2),
+    (ID_1.replace("-", ""), ID_2.replace("-", "")),
+    ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVRZ"),
+    ("call_8Hf2kLw0aQzX1bV7", "call_P3rt0kW9xZq7Lm2N"),
+    ("toolu_01A09q90qw90lq917835lq9", "toolu_01D7FLrfh4GYq7yT1ULFeyMV"),
+    ("agentId: a6e4b1c", "agentId: b7f05d2"),
+    ("4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c80319c"),
+    ("V1StGXR8_Z5jdHi6B-myT", "q7Lm2NxZ9w-P3rt0kWaB1c"),
+    ("/tmp/tmpab12cd_x/out.txt", "/tmp/tmpzz93k1_q/out.txt"),
+    ("<Agent object at 0x7f3a2b9c1d40>", "<Agent object at 0x7ffe01aa8c10>"),
+    ("http://127.0.0.1:43121/mcp", "http://127.0.0.1:51873/mcp"),
+    ("/work/a/notes.md", "/elsewhere/b/notes.md"),
+    ("file:///work/a", "file:///elsewhere/b"),
+    ("-work-a", "-elsewhere-b"),
+    ("x-anthropic-billing-header: cc_version=2; cch=a457a;", "x-anthropic-billing-header: cc_version=2; cch=01bcf;"),
+]
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+def test_what_was_drawn_and_facts_of_the_run_are_names(then, now):
+    assert same(f"This is {then}: go.", f"This is {now}: go.")
+    assert same(then, then)
+
+
+LOOK_ALIKES = [
+    ("order 66", "order 67"),
+    ("order #20260001", "order #20260002"),
+    ("invoice INV-2026-0001", "invoice INV-2026-0002"),
+    ("invoice_202600011", "invoice_202600012"),
+    ("SKU-12345678", "SKU-12345679"),
+    ("version 1.2.3", "version 1.2.4"),
+    ("python 3.11.7", "python 3.12.0"),
+    ("gpt-4o-2024-08-06", "gpt-4o-2024-11-20"),
+    ("claude-sonnet-4-20250514", "claude-sonnet-4-5-20250929"),
+    ("+49 30 1234567", "+49 30 1234568"),
+    ("+1 (555) 010-9999", "+1 (555) 010-9998"),
+    ("4155550100", "4155550101"),
+    ("2026-12-24", "2026-12-25"),
+    ("December 24, 2026", "December 25, 2026"),
+    ("24.12.2026", "25.12.2026"),
+    ("born 1990-01-01", "born 1991-01-01"),
+    ("valid until 2027-01-01", "valid until 2028-01-01"),
+    ("meet at 14:30", "meet at 15:30"),
+    ("28 days", "24 days"),
+    ("2 weeks", "3 weeks"),
+    ("30 minutes", "45 minutes"),
+    ("wait 5 s", "wait 6 s"),
+    ("timeout 250 ms", "timeout 300 ms"),
+    ("$19.99", "$29.99"),
+    ("19.99 EUR", "29.99 EUR"),
+    ("1,204 tokens", "1,205 tokens"),
+    ("42 %", "43 %"),
+    ("0.31", "0.52"),
+    ("temperature 0.7", "temperature 0.8"),
+    ("table A7", "table A8"),
+    ("flight LH1234", "flight LH1235"),
+    ("seat 12A", "seat 12B"),
+    ("gate B12", "gate B13"),
+    ("zip 10115", "zip 10117"),
+    ("room 101", "room 102"),
+    ("iPhone15Pro256GB", "iPhone16Pro512GB"),
+    ("plate B-AB 1234", "plate B-AB 1235"),
+    ("IBAN DE89370400440532013000", "IBAN DE89370400440532013001"),
+    ("card 4111111111111111", "card 4111111111111112"),
+    ("isbn 9783161484100", "isbn 9783161484101"),
+    ("192.168.0.1", "192.168.0.2"),
+    ("http://localhost:8080", "http://localhost:9090"),
+    ("port 5432", "port 5433"),
+    ("sha256:" + "ab12" * 16, "sha256:" + "cd34" * 16),
+    ("md5 d41d8cd98f00b204e9800998ecf8427e", "md5 9e107d9d372bb6826bd81d3542a419d6"),
+    ("commit 8cf85b94c1d2e3f4a5b6c7d8e9f0a1b2c3d4e5f6", "commit ce9c33c1d2e3f4a5b6c7d8e9f0a1b2c3d4e5f6a7"),
+    ("digest: 9e107d9d372bb6826bd81d3542a419d6", "digest: d41d8cd98f00b204e9800998ecf8427e"),
+    ("refund", "return"),
+    ("yes", "no"),
+    ("Alice", "Bob"),
+    ("Monday", "Tuesday"),
+    ("every Monday", "every Friday"),
+    ("in March", "in April"),
+    ("Berlin", "Munich"),
+    ("user_name_one", "user_name_two"),
+    ("customer-alpha-one", "customer-gamma-two"),
+    ("read_file", "write_file"),
+    ("/etc/hosts", "/etc/passwd"),
+    ("/work/a1/notes.md", "/elsewhere/b1/notes.md"),
+    ("/work/a.txt", "/elsewhere/b.txt"),
+    ("src/main.py:12", "src/main.py:13"),
+    ("HTTP 404", "HTTP 500"),
+    ("exit code 0", "exit code 1"),
+    ("3 tests passed", "4 tests passed"),
+    ("ISSUE-1234", "ISSUE-1235"),
+    ("ticket ABC-98765", "ticket ABC-98766"),
+    ("order_id: 1234567", "order_id: 1234568"),
+    ("customerId: a1b2c3d", "customerId: d4e5f6a"),
+    ("rgb(12, 34, 56)", "rgb(12, 34, 57)"),
+    ("#ff8800", "#ff8811"),
+    ("lat 52.5200", "lat 52.5201"),
+    ("WKN A1B2C3", "WKN D4E5F6"),
+    ("device_iPhone15Pro256", "device_iPhone16Pro512"),
+    ("sku_ABC12DEF34", "sku_ABC12DEF35"),
+    ("part-7F3A2B9C", "part-8A4B3C0D"),
+    ("client_id: 7f3a2b1", "client_id: 8a4b3c0"),
+    ("Q3 2026", "Q4 2026"),
+    ("year 2026", "year 2027"),
+]
+
+
+@pytest.mark.parametrize(("then", "now"), LOOK_ALIKES)
+def test_what_means_something_is_no_name(then, now):
+    for form in ("{}", "Please look at {} and go on.", '{{"value": "{}"}}'):
+        assert not same(form.format(then), form.format(now)), form
+        assert not same(form.format(now), form.format(then)), form
+
+
+def test_there_are_enough_look_alikes():
+    assert len(LOOK_ALIKES) >= 60
+    assert all(then != now for then, now in LOOK_ALIKES)
+
+
+def test_an_id_that_the_user_gave_is_input():
+    given = facts(NOW, folder="/elsewhere/b", given=f"agent.py --customer {ID_2}")
+    assert not same(f"customer {ID_1}", f"customer {ID_2}", now=given)
+    recorded = facts(THEN, given=f"agent.py --customer {ID_1}")
+    assert not same(f"customer {ID_1}", f"customer {ID_2}", then=recorded)
+    assert same(f"customer {ID_1}", f"customer {ID_2}")
+
+
+def test_a_name_is_one_to_one_both_ways_from_the_first_request_to_the_last():
+    names, other = renaming(), str(uuid.UUID(int=5))
+    first = names.trial(call(f"session {ID_1}"), call(f"session {ID_2}"))
+    assert first is not None
+    names.keep(first, call(f"session {ID_2}"))
+    assert same(f"session {ID_1}, again", f"session {ID_2}, again", names)
+    assert not same(f"session {ID_1}", f"session {other}", names)
+    assert not same(f"session {other}", f"session {ID_2}", names)
+    assert not same(f"{ID_1} and {ID_1}", f"{ID_2} and {other}", renaming())
+    assert not same(f"{ID_1} and {other}", f"{ID_2} and {ID_2}", renaming())
+
+
+def test_an_id_that_was_asked_for_as_it_is_keeps_its_name():
+    names = renaming()
+    names.was_exact(call(f"session {ID_1}"))
+    assert not same(f"session {ID_1}, again", f"session {ID_2}, again", names)
+
+
+def test_how_long_a_tool_took_is_a_name_in_its_result_and_nowhere_else():
+    names = renaming()
+    results = [
+        ("41 passed in 0.31s", "41 passed in 0.52s"),
+        ("duration_ms: 254", "duration_ms: 1031"),
+        ("3 ms", "4 ms"),
+    ]
+    for then, now in results:
+        assert names.trial(call("x", result=then), call("x", result=now)) is not None
+        assert names.trial(call(then), call(now)) is None
+    for then, now in [("41 passed", "42 passed"), ("28 days", "24 days"), ("2.5 kg", "2.6 kg")]:
+        assert names.trial(call("x", result=then), call("x", result=now)) is None
+
+
+def test_in_fields_only_ids_that_are_a_whole_value_are_names():
+    names = renaming(mode="fields")
+    assert names.trial(call("x", session_id=ID_1), call("x", session_id=ID_2)) is not None
+    assert not same(f"session {ID_1}", f"session {ID_2}", renaming(mode="fields"))
+    assert same(f"It is {at(THEN, '%Y-%m-%d')}", f"It is {at(NOW, '%Y-%m-%d')}", renaming(mode="fields"))
+    assert same("in /work/a", "in /elsewhere/b", renaming(mode="fields"))
+
+
+def test_a_pattern_of_the_users_is_a_name():
+    names = renaming(ignore_text=(r"build \d+",))
+    assert same("this is build 12 of it", "this is build 345 of it", names)
+    assert not same("this is batch 12", "this is batch 13", names)
+
+
+def test_another_setting_another_number_of_messages_or_another_type_is_no_name():
+    names = renaming()
+    assert names.trial(call("x", temperature=0.1), call("x", temperature=0.2)) is None
+    assert names.trial(call("x", n=1), call("x", n=True)) is None
+    assert names.trial(call("x"), call("x", result="y")) is None
+    assert names.trial(call("x", user=None), call("x", user="a")) is None
+
+
+def test_what_is_printed_may_differ_in_times_durations_and_names():
+    names = renaming()
+    pairs = names.outputs("Duration 1.15 seconds in /work/a\n", "Duration 0.98 seconds in /elsewhere/b\n")
+    assert pairs is not None
+    assert [pair.kind for pair in pairs] == ["duration", "folder"]
+    assert names.outputs("total 12\n", "total 13\n") is None
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now):
+    outlines = Outlines({"ada", "bob"})
+    assert outlines.of(call(f"This is {then}: go.")) == outlines.of(call(f"This is {now}: go."))
+    assert outlines.of(call("It is ada here")) == outlines.of(call("It is bob here"))
+    assert outlines.of(call("refund it")) != outlines.of(call("return it"))
+
+
+def test_every_kind_has_its_reason():
+    assert all(kind.reason.endswith(".") for kind in ALL_KINDS)
