@@ -97,63 +97,13 @@ def _of_three_kinds(text: str) -> bool:
 
 
 _EDGE, _END = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
-_PROGRAM_WORDS = frozenset(
-    [
-        "agent",
-        "aiobj",
-        "aitxt",
-        "asst",
-        "assistant",
-        "call",
-        "chain",
-        "chatcmpl",
-        "chunk",
-        "cmpl",
-        "conv",
-        "conversation",
-        "correlation",
-        "event",
-        "evt",
-        "exec",
-        "execution",
-        "fc",
-        "gen",
-        "generation",
-        "installation",
-        "instance",
-        "interaction",
-        "invocation",
-        "lc",
-        "message",
-        "msg",
-        "node",
-        "operation",
-        "process",
-        "pyd",
-        "req",
-        "request",
-        "resp",
-        "response",
-        "rs",
-        "run",
-        "sess",
-        "session",
-        "span",
-        "step",
-        "stream",
-        "task",
-        "thread",
-        "tool",
-        "toolu",
-        "trace",
-        "tu",
-        "turn",
-        "worker",
-        "ws",
-    ]
+_PROGRAM_WORD = (
+    "agent|aiobj|aitxt|assistant|asst|call|chain|chatcmpl|chunk|cmpl|conversation|conv|correlation|event|evt|execution"
+    "|exec|fc|generation|gen|installation|instance|interaction|invocation|lc|message|msg|node|operation|process|pyd"
+    "|request|req|response|resp|rs|run|session|sess|span|step|stream|task|thread|toolu|tool|trace|turn|tu|worker|ws"
 )
-"""Parts of programs, which programs number for themselves."""
-_PROGRAM_WORD = "|".join(sorted(_PROGRAM_WORDS, key=len, reverse=True))
+"""Parts of programs, which programs number for themselves; of two that begin alike the longer one first."""
+_PROGRAM_WORDS = frozenset(_PROGRAM_WORD.split("|"))
 
 _NOWHERE = Uses()
 _AS_CAUSE = Uses(cause=Scope.COUNTS)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -57,7 +58,7 @@ def texts(body: str) -> list[str]:
 def test_a_name_that_a_model_said_in_pieces_is_said_whole(cuts):
     said = 'read "/work/alpha/proj/x.py" now'
     places = [0, *cuts, len(said)]
-    pieces = [said[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [said[start:end] for start, end in pairwise(places)]
     documents = [{"type": "text", "index": 0, "id": "call_8Hf2kLw0", "delta": {"text": piece}} for piece in pieces]
     body = events(*documents) + b"data: [DONE]\n\n"
     got = told(answer(body, "text/event-stream", pieces=(*(len(events(document)) for document in documents), 14)))
