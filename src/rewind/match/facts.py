@@ -17,6 +17,8 @@ from rewind.match.written_times import RunClock
 _LEAST_NAME = 2
 _LEAST_PATH = 3
 """Characters of a name, or of a folder, that is looked for in texts."""
+_SLUGS = (r"[^A-Za-z0-9]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9_-]+")
+"""What becomes a dash where a name is made fit for a file."""
 _COMMIT_LENGTHS = (40, 12, 11, 10, 9, 8, 7)
 
 
@@ -48,6 +50,8 @@ class SameFact:
     kind: TokenKind
     then: str
     now: str
+    is_part: bool = False
+    """Whether it is a part of a longer path, whatever stands before it."""
 
 
 def same_facts(then: RunFacts, now: RunFacts) -> tuple[SameFact, ...]:
@@ -65,7 +69,17 @@ def same_facts(then: RunFacts, now: RunFacts) -> tuple[SameFact, ...]:
             for pair in _commits(old, new) if name == "commit" else ((old, new),):
                 found.setdefault(pair, NAME)
     pairs = [SameFact(kind, old, new) for (old, new), kind in found.items() if old and new and old != new]
+    pairs += _parts(then.folders.get("folder", ""), now.folders.get("folder", ""))
     return tuple(sorted(pairs, key=lambda pair: -max(len(pair.then), len(pair.now))))
+
+
+def _parts(then: str, now: str) -> Iterator[SameFact]:
+    """The name of the folder as a part of other paths: Gemini CLI has a project's files below ``.gemini/tmp/NAME``."""
+    old, new = PurePosixPath(then).name, PurePosixPath(now).name
+    written = ((old, new), *((re.sub(signs, "-", old), re.sub(signs, "-", new)) for signs in _SLUGS))
+    for one, other in dict.fromkeys(written):
+        if one and other and one != other:
+            yield SameFact(FOLDER, f"/{one}", f"/{other}", is_part=True)
 
 
 def _folders(then: str, now: str) -> Iterator[tuple[str, str]]:
@@ -100,10 +114,10 @@ def _commits(then: str, now: str) -> Iterator[tuple[str, str]]:
         yield then[:length], now[:length]
 
 
-def stands_alone(text: str, start: int, end: int, kind: TokenKind) -> bool:
+def stands_alone(text: str, start: int, end: int, fact: SameFact) -> bool:
     """Whether what stands there is the whole of a name: ``/tmp/a`` is no part of ``/tmp/ab`` or ``/tmp/a.txt``."""
-    before, after = text[start - 1 : start], text[end : end + 2]
-    if kind is NAME:
+    before, after = "" if fact.is_part else text[start - 1 : start], text[end : end + 2]
+    if fact.kind is NAME:
         return not (_joins(before) or _joins(after[:1])) and end - start >= _LEAST_NAME
     if before and (before.isalnum() or before in "_."):
         return False

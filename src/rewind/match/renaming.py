@@ -80,7 +80,7 @@ class Renaming:
         self._same_items: dict[tuple[int, int], tuple[Any, Any]] = {}
         """Parts of requests that were found the same: they come again with every request of a conversation. Kept
         themselves, so that no other object takes their place in memory."""
-        self._translated = {fact.then: fact.now for fact in self._facts if fact.kind is FOLDER}
+        self._translated = {fact.then: fact.now for fact in self._facts if fact.kind is FOLDER and not fact.is_part}
 
     @property
     def words(self) -> frozenset[str]:
@@ -323,8 +323,8 @@ class _Place(NamedTuple):
             if (
                 self.then.startswith(fact.then, start)
                 and self.now.startswith(fact.now, begin)
-                and stands_alone(self.then, start, end, fact.kind)
-                and stands_alone(self.now, begin, stop, fact.kind)
+                and stands_alone(self.then, start, end, fact)
+                and stands_alone(self.now, begin, stop, fact)
             ):
                 return end, stop
         return None

@@ -106,6 +106,7 @@ _PROGRAM_WORD = (
 _PROGRAM_WORDS = frozenset(_PROGRAM_WORD.split("|"))
 
 _NOWHERE = Uses()
+_IN_RESULTS = Uses(matching=Scope.RESULTS, output=Scope.COUNTS, cause=Scope.RESULTS)
 _AS_CAUSE = Uses(cause=Scope.COUNTS)
 
 FOLDER = TokenKind(
@@ -131,6 +132,20 @@ CHECKSUM = TokenKind(
     patterns=(re.compile(r"(?<=[; ])cch=(?P<token>[0-9a-f]{3,16})(?=;|\s|$)"),),
     uses=_NOWHERE,
 )
+CHUNK = TokenKind(
+    noun="id",
+    reason="Codex numbers the pieces of a command's output with six digits that it draws.",
+    evidence=Evidence.FREE,
+    uses=_IN_RESULTS,
+    patterns=(re.compile(r"(?<![A-Za-z])[Cc]hunk[_ ][Ii][Dd]\\?\"?: ?\\?\"?(?P<token>[0-9a-f]{6})(?![0-9A-Za-z])"),),
+)
+COUNT = TokenKind(
+    noun="count",
+    reason="Codex says how many tokens an output had; a folder that is written in other words has others.",
+    evidence=Evidence.FREE,
+    uses=_IN_RESULTS,
+    patterns=(re.compile(r"(?<![A-Za-z])[Oo]riginal[_ ]token[_ ]count\\?\"?: ?(?P<token>\d+)(?!\d)"),),
+)
 TIME = TokenKind(
     noun="time",
     reason="A clock that the run itself read. Any other date or time is text. A prompt may do other things on Sundays.",
@@ -149,7 +164,8 @@ DURATION = TokenKind(
         re.compile(r"(?<![\w.])(?:\d+h ?)?\d+m ?\d+(?:\.\d+)?s(?![\w])"),
         re.compile(
             r"(?<![A-Za-z])(?:\w{0,24}_)?(?:duration|elapsed|latency|runtime|took|wall[ _]?time)"
-            r"(?:[ _]?(?:ms|s|secs?|seconds|time|ns|us))?[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d+(?:\.\d+)?)(?![\w.])",
+            r"(?:[ _]?(?:ms|s|secs?|seconds|time|ns|us))?[\"']?\s{0,2}[:=]?\s{0,2}"
+            r"(?P<token>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])",
             re.IGNORECASE,
         ),
         re.compile(
@@ -171,7 +187,7 @@ PROCESS = TokenKind(
     noun="process id",
     reason="The number that the system gave a process.",
     evidence=Evidence.BOUND,
-    patterns=(re.compile(r"(?<![A-Za-z])(?:pid|PID)[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d{2,7})(?![\w.])"),),
+    patterns=(re.compile(r"(?<![A-Za-z])(?:pid|PID|pgid|PGID)[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d{2,7})(?![\w.])"),),
     uses=_NOWHERE,
 )
 ADDRESS = TokenKind(
@@ -251,6 +267,8 @@ BASE64 = TokenKind(
 
 KINDS = (
     CHECKSUM,
+    CHUNK,
+    COUNT,
     TIME,
     UUID,
     ULID,

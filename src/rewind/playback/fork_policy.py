@@ -110,7 +110,7 @@ class ForkAt(Policy):
         named: Serve | None = None
         if step is None and self._renamed is not None and (found := self._renamed.take(call)) is not None:
             step = found.step
-            named = Serve(step=step, renamed=found.names, in_our_names=self._renamed.translated)
+            named = found.served(self._renamed.translated)
         elif step is not None and self._renamed is not None:
             self._renamed.was_exact(step)
         drifted = step is None and self.allow_drift and (step := self._drift(call)) is not None

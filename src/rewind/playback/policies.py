@@ -95,7 +95,7 @@ class Replay(Policy):
         if step is not None:
             return self._serve(step)
         if self._renamed is not None and (found := self._renamed.take(call)) is not None:
-            return Serve(step=found.step, renamed=found.names, in_our_names=self._renamed.translated)
+            return found.served(self._renamed.translated)
         if self._allow_drift and (drifted := self._drift(call)) is not None:
             return Serve(step=drifted, drifted=True)
         if self._on_miss_live:

@@ -12,6 +12,7 @@ from rewind.match.renaming import Renaming
 from rewind.model.http import HttpResponse
 from rewind.model.names import Renamed
 from rewind.model.step import Step
+from rewind.playback.decision import Serve
 from rewind.playback.tape import Tape
 from rewind.playback.translation import translated
 
@@ -22,6 +23,12 @@ class RenamedStep:
 
     step: Step
     names: tuple[Renamed, ...]
+
+    def served(self, in_our_names: Callable[[HttpResponse], HttpResponse]) -> Serve:
+        """Its answer. Without another name it was exact, by rules that were others when it was recorded."""
+        if not self.names:
+            return Serve(step=self.step)
+        return Serve(step=self.step, renamed=self.names, in_our_names=in_our_names)
 
 
 class RenamedSteps:

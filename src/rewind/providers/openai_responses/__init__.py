@@ -13,6 +13,8 @@ _VOLATILE = (
     Volatile("input[*].id", "Names an item of an earlier answer, or one that the framework made.", linked=True),
     Volatile("input[*].call_id", "Ties a tool's result to its call.", linked=True),
     Volatile("input[*].approval_request_id", "Ties an approval to its request.", linked=True),
+    Volatile("client_metadata", "Codex's own ids of session, turn and installation; the model never sees them."),
+    Volatile("input[*].internal_chat_message_metadata_passthrough", "Codex's ids of a turn, and when it was made."),
     *NOISE,
 )
 
