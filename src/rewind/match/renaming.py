@@ -43,7 +43,7 @@ _AROUND = 160
 """Characters on both sides of a difference in which a token is looked for; none is longer."""
 _BLOCK = 512
 _MOST_KNOWN = 100_000
-_CLOCK_TIME = re.compile(r"\d:\d|\d{9}|\d[T_-]\d\d-?\d\d")
+_CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
 _TRANSLATED = (UUID, ULID, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
 _BOUND = tuple((kind, pattern) for kind in KINDS if kind.evidence is Evidence.BOUND for pattern in kind.patterns)
 
