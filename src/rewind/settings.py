@@ -9,7 +9,7 @@ the project's word on where its store is, so it stands between the project's fil
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
@@ -54,6 +54,8 @@ class Settings:
     """How far the names in a request may differ from the recorded ones; ``None``: as each command has it."""
     ignore_text: tuple[str, ...] = ()
     """Patterns; what they find in a request does not count."""
+    telemetry: tuple[str, ...] = ()
+    """Uploads that are no part of a run, beside those that Rewind knows: ``POST host/path*``."""
     durable: bool = False
     upstream_proxy: str | None = None
     upstream_ca: Path | None = None
@@ -97,6 +99,7 @@ KNOWN: dict[str, str] = {
     "ignore": "list",
     "match": "match",
     "ignore_text": "patterns",
+    "telemetry": "list",
     "durable": "bool",
     "upstream_proxy": "text",
     "upstream_ca": "path",
@@ -114,7 +117,8 @@ FLAGS = {"hosts": "--host", "upstream_proxy": "--upstream-proxy", "upstream_ca":
 def read_settings(
     flags: Mapping[str, Any] | None = None, *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Settings:
-    """The settings of this call. A flag that is ``None`` or an empty list was not given."""
+    """The settings of this call, put in force where they are the process's. A flag that is ``None`` or an empty list
+    was not given."""
     env = os.environ if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
     given = {name: value for name, value in (flags or {}).items() if value not in (None, (), [])}
@@ -147,6 +151,7 @@ def read_settings(
             values[name] = _read(naming[0], name, kind)
         origins[name] = tuple(SettingOrigin(source.kind, source.where(name)) for source in naming)
     values.setdefault("home", data_folder(env))
+    _put_in_force(values.get("telemetry", ()))
     return Settings(**values, origins=origins)
 
 
@@ -290,7 +295,7 @@ def _read(source: _Source, name: str, kind: str) -> Any:
             if isinstance(value, str) and source.text:
                 value = [entry.strip() for entry in value.split(",") if entry.strip()]
             if isinstance(value, list | tuple) and all(isinstance(entry, str) and entry for entry in value):
-                return tuple(value)
+                return _uploads(source, value) if name == "telemetry" else tuple(value)
         case "patterns":
             if isinstance(value, str) and source.text:
                 value = [value]  # a comma may be part of a pattern
@@ -365,6 +370,27 @@ def _prices(source: _Source, table: dict[str, Any]) -> dict[str, Any]:
         except ValueError as problem:
             raise UsageError(f"{source.where('prices')}: 'prices': {model!r}: {problem}.") from problem
     return table
+
+
+def _uploads(source: _Source, rows: Iterable[str]) -> tuple[str, ...]:
+    for row in rows:
+        try:
+            _telemetry().read_row(row)
+        except ValueError as problem:
+            raise UsageError(f"{source.where('telemetry')}: 'telemetry': {problem}.") from problem
+    return tuple(rows)
+
+
+def _put_in_force(rows: tuple[str, ...]) -> None:
+    """Whether a request is telemetry is asked everywhere, of the head alone: the rows hold for the whole process."""
+    if rows or "rewind.providers.telemetry" in sys.modules:
+        _telemetry().use_rows(rows)
+
+
+def _telemetry() -> Any:
+    from rewind.providers import telemetry  # lazily: few name uploads of their own
+
+    return telemetry
 
 
 def _path(source: _Source, name: str, value: str) -> Path:

@@ -1,6 +1,6 @@
 """Counts, money, moments and spans of time as people read them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 NONE = "-"
@@ -9,6 +9,12 @@ UNKNOWN = "—"
 """Stands where an amount is not known, which is not the same as zero."""
 SOME_UNKNOWN = "+"
 """Stands behind a sum that some calls are missing from, because their price is not known."""
+
+
+def uploads_shown(counts: Mapping[str, int]) -> str:
+    """``5 telemetry uploads (event_logging ×4, traces ×1)``."""
+    kinds = ", ".join(f"{name} ×{count}" for name, count in counts.items())
+    return f"{plural(sum(counts.values()), 'telemetry upload')} ({kinds})"
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

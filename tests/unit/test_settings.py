@@ -40,6 +40,7 @@ def test_with_nothing_said_the_store_is_in_the_users_data_folder(env, project, m
         "ignore": (),
         "match": None,
         "ignore_text": (),
+        "telemetry": (),
         "durable": False,
         "upstream_proxy": None,
         "upstream_ca": None,

@@ -15,6 +15,7 @@ from rewind.model.message import Answered, Asked, Message
 from rewind.model.session import Recording
 from rewind.model.step import Step, StepKind, step_outcome
 from rewind.providers.api import Api
+from rewind.providers.telemetry import telemetry_of
 
 _KEPT = 1000
 """Steps whose words are kept in memory: of long runs that differ everywhere, not all of them."""
@@ -86,14 +87,16 @@ class ComparedRun:
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """In order of arrival. A note asks nothing of anybody, so runs are not compared by it."""
+        """In order of arrival. Notes and telemetry ask nothing of anybody, so runs are not compared by them."""
         failed_before = retries(self.recording.steps)
         made_again = set(failed_before.values())
         threads = self._threads
         return tuple(
             self._move(step, threads.get(step.index), _failures(step.index, failed_before))
             for step in self.recording.steps
-            if step.index not in made_again and self._kinds[step.index] is not StepKind.NOTE
+            if step.index not in made_again
+            and self._kinds[step.index] is not StepKind.NOTE
+            and telemetry_of(step.request) is None
         )
 
     def provider(self, index: int) -> Api:

@@ -1,5 +1,6 @@
 """A step read from its bodies by today's codecs, and a whole run: every step with its place, and the tools between."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 
@@ -14,6 +15,7 @@ from rewind.model.step import Reading, Step, StepKind
 from rewind.providers.api import Api
 from rewind.providers.catalogue import FALLBACK, identify, named
 from rewind.providers.summary import short
+from rewind.providers.telemetry import telemetry_of
 
 Bodies = Callable[[Step], tuple[bytes, bytes]]
 """The recorded bytes of a step: of its request, and of its answer (none where there is none)."""
@@ -91,8 +93,15 @@ class OutlineStep:
     """The short form, by today's codecs; what they cannot read is as it was read when it was recorded."""
 
     @property
+    def telemetry(self) -> str | None:
+        """What kind of telemetry it is; ``None`` for a step of the run itself."""
+        return telemetry_of(self.step.request)
+
+    @property
     def label(self) -> str:
         """What lists of steps call it: ``llm``, ``mcp``, ``http``, ``tool``, ``note`` …"""
+        if self.telemetry is not None:
+            return "upload"
         api = named(self.step.request.provider)
         return (api.label if api else "") or self.kind.value.removesuffix("_call")
 
@@ -103,6 +112,16 @@ class Outline:
 
     steps: tuple[OutlineStep, ...]
     tools: tuple[ToolCall, ...]
+
+    @property
+    def run_steps(self) -> tuple[OutlineStep, ...]:
+        """The steps less telemetry."""
+        return tuple(one for one in self.steps if one.telemetry is None)
+
+    @property
+    def uploads(self) -> Mapping[str, int]:
+        """Kind of telemetry → how often it was uploaded, the most frequent first."""
+        return dict(Counter(one.telemetry for one in self.steps if one.telemetry is not None).most_common())
 
     @property
     def threads(self) -> int:

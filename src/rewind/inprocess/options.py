@@ -101,6 +101,8 @@ class InProcessResult:
     """Live ones, and where a session is written those that were played, too; as the two below."""
     other_calls: int = 0
     tool_calls: int = 0
+    telemetry: int = 0
+    """Uploads that are no part of the run, and in none of the other figures."""
     tokens: int | None = None
 
     @property

@@ -155,6 +155,7 @@ class InProcessRun(Caller):
             recall=None if steps is None else steps.call,
             watch=self._take_step,
             live_hosts=self.rules.allowed,
+            uploads=None if tape is None else tape.uploads,
             ignore=options.ignore,
             tally=self._tally,
         )
@@ -321,6 +322,7 @@ class InProcessRun(Caller):
             llm_calls=tally.llm_calls,
             other_calls=asked - tally.llm_calls,
             tool_calls=own.tools,
+            telemetry=tally.telemetry,
             tokens=tally.tokens if tally.tokens_known else None,
         )
 

@@ -13,9 +13,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from rewind.model.http import RequestHead
+from rewind.match.call import host_class
+from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey
-from rewind.model.step import Step
+from rewind.model.step import Ending, Step
+from rewind.providers.telemetry import UploadRow, telemetry_of, upload_row
 
 _Bytes = tuple[str, str, int, str, BlobId]
 """Where a request went, and its body."""
@@ -35,12 +37,15 @@ class Tape:
 
         From ``unanswered_from`` on, steps without an answer are on the tape, too: a fork only has to know them.
         """
-        # A request that died unanswered (the recorder was killed) has nothing to play.
-        self._steps = {
-            step.index: step
-            for step in steps
-            if step.response is not None or (unanswered_from is not None and step.index >= unanswered_from)
-        }
+        self.uploads = RecordedUploads()
+        """Telemetry: any number of times, whatever it says, and no step that is waited for."""
+        self._steps: dict[int, Step] = {}
+        for step in steps:
+            if telemetry_of(step.request) is not None:
+                self.uploads.add(step)
+            # A request that died unanswered (the recorder was killed) has nothing to play.
+            elif step.response is not None or (unanswered_from is not None and step.index >= unanswered_from):
+                self._steps[step.index] = step
         self._key_of = key_of or _recorded_key
         self._played: set[int] = set()
         self._changed = any(step.request.asked_key for step in self._steps.values())
@@ -161,3 +166,48 @@ class _Lanes:
         yield self.asked[asked]
         if sent is not None:
             yield self.sent[sent]
+
+
+# ── telemetry ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RecordedUploads:
+    """The telemetry of a recording. Its batches are others in every run, so no upload waits for one of its own."""
+
+    def __init__(self) -> None:
+        self._at: dict[tuple[str, ...], list[Step]] = {}
+        """By address, the path included, and by address and name: some paths hold an id."""
+        self._next: dict[tuple[str, ...], int] = {}
+
+    def add(self, step: Step) -> None:
+        """One that got no whole answer has nothing that another could be given."""
+        response = step.response
+        if response is not None and response.head is not None and response.ending is Ending.COMPLETE:
+            for address in _addresses(step.request.head, telemetry_of(step.request) or ""):
+                self._at.setdefault(address, []).append(step)
+
+    def answer_to(self, head: RequestHead, body: BlobId) -> Step | None:
+        """The step whose answer an upload gets: the one of these very bytes, else the next there; the last for ever."""
+        row = upload_row(head.method, head.host, head.path)
+        for address in _addresses(head, row.name if row is not None else ""):
+            if steps := self._at.get(address):
+                same = next((step for step in steps if step.request.body == body), None)
+                at = self._next.get(address, 0)
+                self._next[address] = at + 1
+                return same or steps[min(at, len(steps) - 1)]
+        return None
+
+
+def _addresses(head: RequestHead, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    host = host_class(head.host)
+    return (head.method, host, head.path), (head.method, host, "", name)
+
+
+def empty_answer(row: UploadRow, request: HttpRequest) -> HttpResponse:
+    """What an upload gets where none was recorded: thanks, in the form in which it came."""
+    form = request.head.header("content-type") or ""
+    is_json = "protobuf" not in form and (bool(row.answer) or "json" in form)
+    body = (row.answer or "{}").encode() if is_json else b""
+    kind = "application/json" if is_json else form.partition(";")[0] or "text/plain"
+    headers = (("Content-Type", kind), ("Content-Length", str(len(body))))
+    return HttpResponse(head=ResponseHead(status=200, reason="OK", headers=headers), body=body, chunks=())

@@ -89,6 +89,8 @@ class Report:
     """Those with LLM calls among the counted ones."""
     other_steps: int = 0
     """Steps that are not LLM calls; they are counted nowhere else."""
+    telemetry: int = 0
+    """Uploads that are no part of any run; not among the other steps."""
     damaged_lines: int = 0
     """Lines of journals that could not be read, so that what they tell is not counted."""
     groups: tuple[Group, ...] = ()

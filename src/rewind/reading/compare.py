@@ -16,6 +16,7 @@ from rewind.model.ids import BlobId
 from rewind.model.session import Session, split_step, step_in
 from rewind.model.step import Step
 from rewind.pricing.spending import Pricing
+from rewind.providers.telemetry import telemetry_of
 from rewind.reading.progress import OnProgress, ignored
 from rewind.store.journal.contents import without_collector
 from rewind.store.journal.reader import SessionReader
@@ -45,6 +46,11 @@ class ComparedSession:
     def ref(self) -> str:
         """As a command line names it."""
         return self.session.ref
+
+    @property
+    def steps(self) -> int:
+        """How many there are, less telemetry."""
+        return sum(telemetry_of(step.request) is None for step in self.run.recording.steps)
 
 
 @contextmanager
@@ -183,10 +189,11 @@ def _rows(
 
 def _move_at(side: ComparedSession, index: int) -> Move:
     """The move that step belongs to; a try that failed belongs to the one that came of it. Raises RewindError."""
-    step_in(side.run.recording, index)
+    step = step_in(side.run.recording, index)
     for move in side.run.moves:
         if index == move.index or index in move.failures:
             return move
-    raise UsageError(
-        f"Step {index} is a note, and diff does not compare notes.", hint=f"rewind inspect {side.ref}:{index}"
-    )
+    what = "a note, and diff does not compare notes"
+    if telemetry_of(step.request) is not None:
+        what = "telemetry, and diff does not compare telemetry"
+    raise UsageError(f"Step {index} is {what}.", hint=f"rewind inspect {side.ref}:{index}")

@@ -19,7 +19,7 @@ from rewind.model.step import Ending, StepKind
 from rewind.reading.removal import Removed
 from rewind.redaction.scan import SecretFinding
 from rewind.safe import plain_json, safe
-from rewind.text import UNKNOWN, moment
+from rewind.text import UNKNOWN, moment, uploads_shown
 
 _CELL = 120
 _FOLDED_FROM = 1_500
@@ -89,8 +89,11 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
     yield "command", _code(shlex.join(start.command)) if start.command else UNKNOWN
     yield ("models", ", ".join(f"{_code(model)} × {count}" for model, count in _models(report.outline)) or UNKNOWN)
     calls = [step for step in report.outline.steps if step.kind is StepKind.LLM_CALL]
-    left = f" (of {len(report.recording.steps) + report.left_out})" if report.left_out else ""
-    yield "steps", f"{len(report.recording.steps)}{left}, {len(calls)} of them LLM calls"
+    steps = len(report.outline.run_steps)
+    left = f" (of {steps + report.left_out})" if report.left_out else ""
+    yield "steps", f"{steps}{left}, {len(calls)} of them LLM calls"
+    if uploads := report.outline.uploads:
+        yield "telemetry", f"{_code(uploads_shown(uploads))}, not shown here"
     read, written = _sum(calls, "input"), _sum(calls, "output")
     yield "tokens", f"{read} in, {written} out"
     yield "cost", report.cost
@@ -136,7 +139,7 @@ def _sum(calls: Sequence[OutlineStep], field: str) -> str:
 
 
 def _errors(report: RunReport) -> Iterator[str]:
-    troubles = [(step, text) for step in report.outline.steps if (text := _trouble(step))]
+    troubles = [(step, text) for step in report.outline.run_steps if (text := _trouble(step))]
     failed = [call for call in report.outline.tools if call.result is not None and call.result.failed]
     end = report.recording.session.end
     if end is not None and end.exit_code:
@@ -171,7 +174,7 @@ def _trouble(call: OutlineStep) -> str:
 
 
 def _rows(report: RunReport) -> Iterator[tuple[str, ...]]:
-    for step in report.outline.steps:
+    for step in report.outline.run_steps:
         response, usage = step.step.response, step.reading.usage
         status = UNKNOWN if response is None or response.head is None else str(response.head.status)
         model = step.reading.model or step.step.request.model
@@ -234,7 +237,7 @@ def _number(value: int | None) -> str:
 
 def _conversation(outline: Outline) -> Iterator[str]:
     several = outline.threads > 1
-    for step in outline.steps:
+    for step in outline.run_steps:
         index = step.step.index
         thread = f", thread {step.place.thread}" if several and step.place is not None else ""
         yield f"### Step {index}"

@@ -24,11 +24,15 @@ from rewind.gateway.exchange import Decided, Exchange, Pass, Play, Reply, Route,
 from rewind.match.call import Call, understand
 from rewind.model.clock import Clock
 from rewind.model.http import Chunk, Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
+from rewind.model.ids import blob_id
 from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.playback.decision import Change, Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.playback.policies import RecordAll
-from rewind.providers.catalogue import identify, looks_like_llm
+from rewind.playback.tape import RecordedUploads, empty_answer
+from rewind.providers.api import Api
+from rewind.providers.catalogue import FALLBACK, identify, looks_like_llm
 from rewind.providers.hosts import HostRules
+from rewind.providers.telemetry import UploadRow, upload_name, upload_row
 from rewind.redaction.redactor import Redactor
 from rewind.runs.held_requests import HeldRequests
 from rewind.runs.pass_through import FaultGuard, PassThrough, RefusedExchange, refusal
@@ -66,6 +70,8 @@ class Junction:
     """Has requests wait until somebody has looked at them."""
     live_hosts: HostRules = HostRules(())
     """Hosts that are always asked themselves, on tape or not."""
+    uploads: RecordedUploads | None = None
+    """What answers telemetry; ``None`` where it goes to its hosts."""
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
@@ -145,7 +151,7 @@ class RecordedExchange(PassThrough):
         request = self._whole(body)
         if self._early:
             # The answer does not depend on what the request says: understanding it can wait for the writer thread.
-            self._count(identify(self._head).kind)
+            self._count(identify(self._head))
             self._keep(request, note)
             return Pass()
         # As it came: a request that equals a recorded one to the byte has nothing in it that would be redacted.
@@ -153,8 +159,12 @@ class RecordedExchange(PassThrough):
         if served is not None and self._step_writer is None and self._junction.held_requests is None:
             with suppress(DamagedStore):  # refused below, in the words of the request's API
                 return self._serve(served)
+        if served is None and self._junction.uploads is not None:
+            row = upload_row(self._head.method, self._head.host, self._head.path)
+            if row is not None and identify(self._head) is FALLBACK:
+                return self._take_upload(self._junction.uploads, row, request, note)
         call = self._understood(request)
-        self._count(call.provider.kind)
+        self._count(call.provider)
         decision, kept = self._on_its_way(served or self._junction.policy.decide(call), call, request)
         asked_key = call.key if kept.key != call.key else None
         if self._step_writer is not None:
@@ -195,6 +205,23 @@ class RecordedExchange(PassThrough):
 
     def missed(self, reason: str) -> None:
         self._junction.tally.misses.append(MissNote(reason=reason, detail=f"{self._head.url}: {reason}"))
+
+    # ── telemetry ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _take_upload(self, uploads: RecordedUploads, row: UploadRow, request: HttpRequest, note: str | None) -> Play:
+        """Nothing comes of it, so nobody is asked and nothing is missed, whatever it says."""
+        junction = self._junction
+        self._count(FALLBACK)
+        self._keep(request, note)
+        step = uploads.answer_to(junction.redactor.request_head(request.head), blob_id(request.body))
+        if step is not None and junction.answer_of is not None:
+            with suppress(DamagedStore):  # then an empty answer does as well
+                response = junction.answer_of(step)
+                self._write(lambda step_writer: step_writer.copy(step, response))
+                return Play(response=response, ending=Ending.COMPLETE)
+        response = empty_answer(row, request)
+        self._keep_put(response, lambda _response: None)
+        return Play(response=response, ending=Ending.COMPLETE)
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -317,9 +344,11 @@ class RecordedExchange(PassThrough):
         if watch is not None and step_writer is not None and step_writer.written is not None:
             watch(Step(request=step_writer.written, response=response))
 
-    def _count(self, kind: StepKind) -> None:
-        if kind is StepKind.LLM_CALL:
+    def _count(self, provider: Api) -> None:
+        if provider.kind is StepKind.LLM_CALL:
             self._junction.tally.llm_calls += 1
+        elif upload_name(provider.name, self._head) is not None:
+            self._junction.tally.telemetry += 1
         else:
             self._junction.tally.other_calls += 1
 

@@ -56,6 +56,8 @@ class RecordResult:
     llm_calls: int = 0
     """That were written down, as all these counts."""
     other_calls: int = 0
+    telemetry: int = 0
+    """Uploads that are no part of the run."""
     lost_calls: int = 0
     """That were seen, and could not be written."""
     tokens: int | None = None
@@ -119,6 +121,7 @@ def record(options: RecordOptions) -> RecordResult:
         # Where the disk was full, the last calls stand in short lines alone, which the totals do not count.
         llm_calls=max(written.llm_calls, tally.llm_calls - lost),
         other_calls=written.steps - written.llm_calls,
+        telemetry=written.telemetry,
         lost_calls=lost,
         tokens=None if told == (None, None) else sum(filter(None, told)),
         seconds=ended - start.started,

@@ -128,6 +128,8 @@ class ReplayResult:
     exit_code: int
     recorded_exit_code: int | None
     remarks: tuple[str, ...]
+    telemetry: int = 0
+    """Uploads that were answered beside the steps: nothing comes of them."""
     kept_as: str | None = None
     """With ``--on-miss live``: the session that holds this run, the live answers included."""
     served: tuple[Step, ...] = ()

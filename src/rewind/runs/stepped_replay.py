@@ -12,6 +12,7 @@ from rewind.model.session import Recording, step_in
 from rewind.playback.decision import Serve
 from rewind.playback.policies import StepByStep, UpTo
 from rewind.playback.tape import Tape
+from rewind.providers.telemetry import telemetry_of
 from rewind.runs.child import stdin_kind
 from rewind.runs.held_requests import Held, HeldRequests
 from rewind.runs.replay_options import StepCommand, Stepping, StepThrough, Stop, Stopped, Until
@@ -29,8 +30,13 @@ PATIENCE_SECONDS = 1.0
 def check_step(recording: Recording, index: int) -> None:
     """Raises SessionNotFound for a step that is not there, UsageError for one that no replay comes to."""
     step = step_in(recording, index)
+    session = recording.session.id
+    if telemetry_of(step.request) is not None:
+        raise UsageError(
+            f"Step {index} of session {session} is telemetry: a replay answers it at any time and waits for none.",
+            hint=f"rewind inspect {recording.session.ref}",
+        )
     if step.response is None:
-        session = recording.session.id
         raise UsageError(
             f"Step {index} of session {session} was never answered: a replay cannot play it.",
             hint=f"rewind inspect {recording.session.ref}:{index}",

@@ -36,6 +36,8 @@ class Tally:
 
     llm_calls: int = 0
     other_calls: int = 0
+    telemetry: int = 0
+    """Uploads that are no part of the run."""
     tokens: int = 0
     tokens_known: bool = False
     served: list[Step] = field(default_factory=list)

@@ -111,6 +111,7 @@ class TapedRun:
             recall=self._steps.call,
             held_requests=self._course.held_requests,
             live_hosts=HostRules(options.live_hosts),
+            uploads=self._tape.uploads,
             pace=options.latency,
             ignore=options.ignore,
         )
@@ -139,6 +140,7 @@ class TapedRun:
             exit_code=code,
             recorded_exit_code=session.end.exit_code if session.end is not None else None,
             remarks=tally.remarks,
+            telemetry=tally.telemetry,
             kept_as=run.recording.start.id if run.recording is not None else None,
             served=self._steps.with_readings(tally.served),
             stopped=course.stopped,

@@ -67,14 +67,10 @@ class Library:
         return FolderReader(self._folder(session))
 
     def totals(self, session: Session, pricing: Pricing | None = None) -> Totals:
-        """Its totals: from its last line if it ended and no prices are given, else counted, with the cost."""
+        """Its totals, counted by the rules of today; with prices, the cost too."""
         if session.file is not None:
             return totals_of(self.open(session).recording(), pricing)
         folder = self._folder(session)
-        if pricing is None:
-            found = peek(folder)
-            if found is not None and found[1] is not None:
-                return found[1]
         return count_totals(folder, running=session.status is Status.RUNNING, pricing=pricing)
 
     def ids(self) -> list[str]:

@@ -24,6 +24,7 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "exact": result.exact,
         "renamed": renamed_steps(result.renamed),
         "drifted": result.drifted,
+        "telemetry": result.telemetry,
         "live": result.live,
         "network_calls": result.network_calls,
         "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],

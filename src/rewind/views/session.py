@@ -8,6 +8,7 @@ from rewind.model.http import Chunk, Headers
 from rewind.model.outcome import outcome_of
 from rewind.model.session import Lineage, Recording, Session, Surroundings
 from rewind.model.step import Reading, Step
+from rewind.providers.telemetry import telemetry_of
 from rewind.reading.body_text import decoded, is_event_stream, read_body
 from rewind.store.journal.totals import Totals
 from rewind.text import moment
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _TOTALS = (
     *("steps", "llm_calls", "tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning", "peak_context"),
-    *("threads", "cut", "errors", "retries", "replayed"),
+    *("threads", "cut", "errors", "retries", "replayed", "telemetry"),
 )
 
 
@@ -118,6 +119,7 @@ def step_row(step: Step) -> dict[str, Any]:
         "text": reading.text,
         "error": reading.error,
         "tape": response.tape if response else None,
+        "telemetry": telemetry_of(request),
     }
 
 

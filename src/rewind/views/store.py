@@ -32,6 +32,7 @@ def stats(value: "UsageStats") -> dict[str, Any]:
         "prices": {"source": value.price_source, "date": value.price_date},
         "sessions": report.sessions,
         "other_steps": report.other_steps,
+        "telemetry": report.telemetry,
         "damaged_lines": report.damaged_lines,
         "groups": [{report.by.value: group.key, **_in_usd(group.figures)} for group in report.groups],
         "total": _in_usd(report.total),

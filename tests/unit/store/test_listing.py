@@ -1,6 +1,7 @@
 """Lists out of the catalog: the same rows as from the journals, and only those that are wanted."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from rewind.model.http import ResponseHead
 from rewind.model.ids import MatchKey
 from rewind.model.outcome import Outcome
-from rewind.model.step import Ending, Reading, StepKind
+from rewind.model.step import Ending, Reading, StepKind, StepRequest
 from rewind.model.usage import Usage
+from rewind.providers.telemetry import use_rows
 from rewind.store.catalog.database import Catalog, SessionPage, SessionQuery, find_sessions
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
@@ -143,3 +145,49 @@ def test_every_kind_of_step_counts_as_in_the_journals(tmp_path: Path) -> None:
     ((session, totals),) = find_sessions(Catalog(tmp_path, prices=prices), tmp_path, SessionQuery(), 0).rows
     assert totals == library.totals(session, prices)
     assert totals.unpriced and totals.cut and totals.errors and totals.replayed
+
+
+def plain(index: int, method: str, host: str, target: str) -> StepRequest:
+    """A request that no codec claims."""
+    asked = request(index, kind=StepKind.HTTP_CALL, match_key=MatchKey(f"rw1:{index}"))
+    return replace(asked, provider="http", head=replace(asked.head, method=method, host=host, target=target))
+
+
+def test_telemetry_is_counted_apart_as_in_the_journals(tmp_path: Path) -> None:
+    for number, others in enumerate((3, 0)):
+        writer = SessionWriter.create(tmp_path, start(id=f"0000000{number}", started=1000.0 + number))
+        for index in range(1, others + 1):
+            writer.request(request(index, match_key=MatchKey("rw1:own")), b"")
+            writer.response(index, response(), b"")
+        for index in range(others + 1, others + 6):
+            writer.request(plain(index, "POST", "api.openai.com", "/v1/traces/ingest?x=1"), b"")
+            if index % 2:
+                failed = ResponseHead(status=500, reason="", headers=())
+                writer.response(index, response(head=failed, ending=Ending.UPSTREAM_CUT, tape=index % 3 or None), b"")
+        writer.request(plain(others + 7, "POST", "tools.example.com", "/search"), b"")
+        writer.close()
+    library = Library(tmp_path)
+    catalog = Catalog(tmp_path, prices=PRICES)
+    rows = find_sessions(catalog, tmp_path, SessionQuery(), 0).rows
+    assert rows == [(session, library.totals(session, PRICES)) for session in library.sessions()]
+    assert [(totals.steps, totals.telemetry, totals.errors) for _, totals in rows] == [(1, 5, 0), (4, 5, 0)]
+
+
+def test_rows_of_the_settings_hold_for_what_the_catalog_knows_already(tmp_path: Path) -> None:
+    writer = SessionWriter.create(tmp_path, start())
+    writer.request(request(1), b"")
+    writer.request(plain(2, "POST", "tools.example.com", "/events/1"), b"")
+    writer.end(ended=2000.0, exit_code=0, redactions=0, remarks=())
+
+    def counts() -> tuple[int, int]:
+        ((session, totals),) = find_sessions(Catalog(tmp_path, prices=PRICES), tmp_path, SessionQuery(), 0).rows
+        assert totals == Library(tmp_path).totals(session, PRICES)
+        return totals.steps, totals.telemetry
+
+    assert counts() == (2, 0)
+    use_rows(["POST tools.example.com/events*"])
+    try:
+        assert counts() == (1, 1)
+    finally:
+        use_rows(())
+    assert counts() == (2, 0)

@@ -28,6 +28,7 @@ from rewind.views import call as views
     help="With --context: what changed since STEP (default: the call it goes on from)",
 )
 @click.option("--full", is_flag=True, help="With --context: show long and unchanged messages in full")
+@click.option("--all", "uploads", is_flag=True, help="Of a session: telemetry uploads, too")
 @click.option("--raw", is_flag=True, help="Of a step: the exact bytes of the answer (with --request: of the request)")
 @json_option
 @common_options
@@ -40,6 +41,7 @@ def command(
     context: bool,
     diff: int | None,
     full: bool,
+    uploads: bool,
     raw: bool,
     as_json: bool,
 ) -> int:
@@ -98,7 +100,7 @@ def command(
     if as_json:
         print_json(views.inspection(inspection))
     else:
-        print_inspection(out(), inspection, full=full)
+        print_inspection(out(), inspection, full=full, uploads=uploads)
     return ExitCode.ENVIRONMENT if isinstance(inspection, reading.StepDetail) and inspection.damage else ExitCode.OK
 
 

@@ -113,7 +113,7 @@ def print_warnings(terminal: Terminal, sides: Sequence[ComparedSession]) -> None
         for problem in damage:
             terminal.line(Span(f"{side.id}: {problem}; ", "yellow"), hint(f"rewind verify {side.ref}", "yellow"))
         if side.session.status is Status.RUNNING:
-            steps = plural(len(side.run.recording.steps), "step")
+            steps = plural(side.steps, "step")
             terminal.line(Span(f"{side.id} is still running; compared as it stands, after {steps}", "yellow"))
 
 
@@ -133,7 +133,9 @@ def _print_summary(terminal: Terminal, found: SessionDiff, summary: Summary) -> 
         f"{counts[Likeness.ONLY_B]} only in b",
     )
     print_hanging(terminal, [(Span(" · ".join(steps)),)], label="steps", indent=_FIGURES_INDENT)
-    if asides := " · ".join(_asides(summary)):
+    uploads = [total.telemetry for total in found.totals]
+    telemetry = [f"telemetry uploads, not compared: {uploads[0]} → {uploads[1]}"] if any(uploads) else []
+    if asides := " · ".join([*_asides(summary), *telemetry]):
         print_hanging(terminal, [(Span(asides, "dim"),)], indent=_FIGURES_INDENT)
     for label, text in _figures(found):
         print_hanging(terminal, [(Span(text),)], label=label, indent=_FIGURES_INDENT)

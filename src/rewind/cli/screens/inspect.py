@@ -19,7 +19,7 @@ from rewind.pricing.spending import Spending
 from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
-from rewind.text import NONE, dollars, number, plural
+from rewind.text import NONE, dollars, number, plural, uploads_shown
 from rewind.views.session import events
 
 COLUMNS = (
@@ -45,11 +45,11 @@ BINARY_SHOWN = 256
 """Bytes of a binary body that are shown, as hexadecimal digits."""
 
 
-def print_inspection(terminal: Terminal, inspection: Inspection, *, full: bool) -> None:
-    """The screen of ``rewind inspect``; ``full``: with long messages and unchanged ones."""
+def print_inspection(terminal: Terminal, inspection: Inspection, *, full: bool, uploads: bool = False) -> None:
+    """The screen of ``rewind inspect``; ``full``: long and unchanged messages, too; ``uploads``: telemetry, too."""
     match inspection:
         case SessionOverview():
-            _print_overview(terminal, inspection)
+            _print_overview(terminal, inspection, uploads=uploads)
         case StepDetail():
             _print_step(terminal, inspection)
         case ToolCallDetail(session=session, call=call):
@@ -58,17 +58,21 @@ def print_inspection(terminal: Terminal, inspection: Inspection, *, full: bool) 
             _print_context(terminal, inspection, full=full)
 
 
-def _print_overview(terminal: Terminal, overview: SessionOverview) -> None:
+def _print_overview(terminal: Terminal, overview: SessionOverview, *, uploads: bool) -> None:
     recording, outline = overview.recording, overview.outline
     ended_well = outcome_of(recording.session) is Outcome.OK
     facts = session_facts(recording.session, recording.damage, recording.surroundings)
     print_facts(terminal, [*facts, *_run_facts(outline, overview.spent, overview.context_window)])
     terminal.line()
-    if recording.steps:
-        _print_steps(terminal, outline, overview.costs, ended_well=ended_well)
-        err().line(hint(f"→ rewind inspect {recording.session.ref}:{recording.steps[0].index}"))
+    shown = outline.steps if uploads else outline.run_steps
+    if shown:
+        _print_steps(terminal, outline, shown, overview.costs, ended_well=ended_well)
     else:
         terminal.line("no steps")
+    if not uploads and (folded := outline.uploads):
+        terminal.line(Span(f"+ {uploads_shown(folded)}: --all shows them", "dim"))
+    if shown:
+        err().line(hint(f"→ rewind inspect {recording.session.ref}:{shown[0].step.index}"))
 
 
 def _print_context(terminal: Terminal, context: StepContext, *, full: bool) -> None:
@@ -95,7 +99,7 @@ def _run_facts(outline: Outline, spent: Spending, window: int | None) -> Iterato
     facts = [summary]
     if outline.tools:
         facts.append(plural(len(outline.tools), "tool call"))
-    if retried := sum(entry.retry_of is not None for entry in outline.steps):
+    if retried := sum(entry.retry_of is not None for entry in outline.run_steps):
         facts.append(plural(retried, "retry", "retries"))
     yield "calls", ", ".join(facts)
     usages = [entry.reading.usage for entry in calls if entry.reading.usage.is_told]
@@ -125,13 +129,20 @@ def _tokens(usages: Sequence[Usage]) -> str:
     return incoming + (f" ({read})" if read else "") + ", " + outgoing + (f" ({thought})" if thought else "")
 
 
-def _print_steps(terminal: Terminal, outline: Outline, costs: Mapping[int, float | None], *, ended_well: bool) -> None:
+def _print_steps(
+    terminal: Terminal,
+    outline: Outline,
+    steps: Sequence[OutlineStep],
+    costs: Mapping[int, float | None],
+    *,
+    ended_well: bool,
+) -> None:
     """The table of ``rewind inspect``. The thread is shown where there are several."""
     several = outline.threads > 1
     tools = outline.tools_of()
     rows = []
     shown_as_tool = {call.recorded_as for call in outline.tools}
-    for entry in outline.steps:
+    for entry in steps:
         if entry.step.index in shown_as_tool:
             continue
         rows.append(_step_row(entry, costs.get(entry.step.index)))
@@ -180,7 +191,7 @@ def _step_row(entry: OutlineStep, cost: float | None) -> list[Cell]:
     request, response = step.request, step.response
     address = f"{request.head.method} {request.head.host}{request.head.path}"
     text = Span(address)
-    if entry.label == "http" and not entry.asked.messages:
+    if entry.label in ("http", "upload") and not entry.asked.messages:
         # Nobody reads its body: the address says more than how that begins.
         text = Span(f"{address}: {reading.error}", "red") if reading.error else text
     elif reading.error:
@@ -294,6 +305,8 @@ def _facts(entry: OutlineStep, cost: float | None) -> Iterator[tuple[str, str | 
         goes_on = "" if entry.place.parent is None else f", goes on from step {entry.place.parent}"
         started = "" if entry.place.started_by is None else f", started by step {entry.place.started_by}"
         yield "thread", f"{entry.place.thread}{goes_on}{started}"
+    if entry.telemetry is not None:
+        yield "telemetry", f"{entry.telemetry}: an upload, and no part of the run"
     if entry.retry_of is not None:
         yield "retry of", Span(f"step {entry.retry_of}", "yellow")
     if entry.asked.model and reading.model and entry.asked.model != reading.model:

@@ -31,7 +31,7 @@ def print_recorded(terminal: Terminal, result: RecordResult, *, quiet: bool, cos
         terminal.line("  What came after that is not recorded. The agent itself was not disturbed.")
     if result.lost_calls > 0:
         terminal.line(f"  {plural(result.lost_calls, 'call')} could not be written.")
-    holds_something = result.llm_calls + result.other_calls > 0
+    holds_something = result.llm_calls + result.other_calls + result.telemetry > 0
     if not quiet and (holds_something or not result.lost_calls):
         terminal.line("Session recorded: ", Span(result.session_id, "bold"), f"  ({_totals(result, cost)})")
         if result.redactions:
@@ -51,6 +51,8 @@ def _totals(result: RecordResult, cost: str | None) -> str:
     parts = [plural(result.llm_calls, "LLM call")]
     if result.other_calls:
         parts.append(plural(result.other_calls, "other call"))
+    if result.telemetry:
+        parts.append(plural(result.telemetry, "telemetry upload"))
     if result.tokens is not None:
         parts.append(plural(result.tokens, "token"))
         parts += [cost] if cost is not None else []

@@ -186,6 +186,8 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
         parts.append(Span(plural(len(result.misses), "miss", "misses"), "red"))
     if result.stopped is not None:
         parts.append(Span(_stopped_text(result.stopped)))
+    if result.telemetry:
+        parts.append(Span(plural(result.telemetry, "telemetry upload")))
     parts.append(Span(plural(result.network_calls, "network call"), "yellow" if result.network_calls else ""))
     if saved.usd:
         parts.append(Span(f"saved {dollars(saved.usd, saved.unpriced)}"))

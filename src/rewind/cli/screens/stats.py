@@ -35,8 +35,10 @@ def print_stats(stats: UsageStats) -> None:
     if report.damaged_lines:
         lines = plural(report.damaged_lines, "damaged line")
         err().line(hint(f"{lines} not counted: rewind verify names them", "yellow"))
-    if report.other_steps:
-        err().line(Span(f"{plural(report.other_steps, 'other step')} not counted: not LLM calls", "dim"))
+    uncounted = [plural(report.other_steps, "other step")] if report.other_steps else []
+    uncounted += [plural(report.telemetry, "telemetry upload")] if report.telemetry else []
+    if uncounted:
+        err().line(Span(f"{' and '.join(uncounted)} not counted: not LLM calls", "dim"))
     if stats.price_warning:
         err().line(Span(stats.price_warning, "yellow"))
 

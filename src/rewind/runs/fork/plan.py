@@ -21,6 +21,7 @@ from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.catalogue import identify
 from rewind.providers.shared.request_body import body_of
+from rewind.providers.telemetry import telemetry_of
 from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.edits import InheritedEdits, inherited
 from rewind.runs.fork.manual_edits import ManualEdit, SentBody, holds_placeholder, refuse_placeholders
@@ -177,6 +178,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
         _check_as_sent(as_sent, recording, inheritance.first, library)
     substituted = _any(SetResponse, own)
     made_up = {index: steps.answer(by_index[index]) for index in inheritance.made_up}
+    of_the_run = [other for other in recording.steps if telemetry_of(other.request) is None]
     return ForkPlan(
         recording=recording,
         step=step,
@@ -196,8 +198,8 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
             probe=options.probe,
         ),
         remarks=tuple(_remarks(request, own)),
-        reused=tuple(other for other in recording.steps if other.index < step.index and other.response is not None),
-        live=tuple(other for other in recording.steps if other.index >= step.index + substituted),
+        reused=tuple(other for other in of_the_run if other.index < step.index and other.response is not None),
+        live=tuple(other for other in of_the_run if other.index >= step.index + substituted),
     )
 
 
@@ -217,6 +219,8 @@ def _resolved(edit: Edit, library: Library) -> Edit:
 
 def _check(step: Step, edits: Sequence[Edit], *, by_hand: bool) -> None:
     """Raises UsageError for what cannot be asked of such a step."""
+    if telemetry_of(step.request) is not None:
+        raise CannotEdit(f"Step {step.index} is telemetry: nothing of the run depends on it, so it cannot be forked.")
     responses = [edit for edit in edits if isinstance(edit, SetResponse)]
     others = [edit for edit in edits if not isinstance(edit, SetResponse)]
     if len(responses) > 1:

@@ -200,6 +200,7 @@ class _ForkRun:
             recall=self._steps.call,
             watch=self._watch,
             watch_first=True,
+            uploads=self._tape.uploads,
             ignore=self._options.ignore,
         )
 

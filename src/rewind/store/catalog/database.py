@@ -24,7 +24,7 @@ from rewind.store.journal.reader import end_in, peek, start_in, status_of
 from rewind.store.journal.totals import Totals
 from rewind.store.replays import ServedAgain
 
-_VERSION = 6
+_VERSION = 7
 _Result = TypeVar("_Result")
 _UNPRICED = f"""
     type = 'llm_call' AND cost IS NULL
@@ -201,8 +201,11 @@ _TOTALS = f"""
         sum(cost) FILTER (type = 'llm_call') AS cost,
         count(*) FILTER ({_UNPRICED}) AS unpriced,
         count(*) FILTER (ending IS NULL) AS open
-    FROM steps WHERE nr IN (SELECT unnest($chosen)) GROUP BY nr
+    FROM steps WHERE NOT telemetry AND nr IN (SELECT unnest($chosen)) GROUP BY nr
 """  # noqa: S608
+
+
+_UPLOADS = "SELECT nr, count(*) FROM steps WHERE telemetry AND nr IN (SELECT unnest($chosen)) GROUP BY nr"
 
 
 def _rows(db: Any, sessions: Path, chosen: Collection[tuple[int, Session | None]]) -> list[tuple[Session, Totals]]:
@@ -210,6 +213,8 @@ def _rows(db: Any, sessions: Path, chosen: Collection[tuple[int, Session | None]
     found = db.execute(_TOTALS, numbers)
     names = [column[0] for column in found.description]
     totals = {row[0]: dict(zip(names[1:], row[1:], strict=True)) for row in found.fetchall()}
+    for nr, uploads in db.execute(_UPLOADS, numbers).fetchall():
+        totals.setdefault(nr, {})["telemetry"] = uploads
     first_and_last = {
         nr: rest
         for nr, *rest in db.execute(
@@ -234,9 +239,8 @@ def _session(sessions: Path, folder: str, first: str | None, last: str | None) -
 def _totals(counted: dict[str, Any], session: Session) -> Totals:
     """Of a session that runs, an answer that has not come is not yet missing."""
     missing = counted.pop("open", 0)
-    if session.status is not Status.RUNNING and counted:
-        counted["cut"] += missing
-    if counted:
+    if "steps" in counted:
+        counted["cut"] += missing if session.status is not Status.RUNNING else 0
         counted["cost"] = known_sum(counted["cost"], counted["unpriced"])
     return Totals(**counted)
 
@@ -286,8 +290,9 @@ def _report(db: Any, by: By, first: date | None, last: date, served_again: Itera
         "GROUP BY day ORDER BY day",
         values,
     ).fetchall()
-    sessions, other_steps = db.execute(
-        f"SELECT count(DISTINCT nr) FILTER ({_CALLS}), count(*) FILTER (type IS DISTINCT FROM 'llm_call') "  # noqa: S608
+    sessions, other_steps, telemetry = db.execute(
+        f"SELECT count(DISTINCT nr) FILTER ({_CALLS}), count(*) FILTER (type IS DISTINCT FROM 'llm_call' "  # noqa: S608
+        "AND NOT telemetry), count(*) FILTER (telemetry) "
         f"FROM steps WHERE {_ONCE} AND {within}",
         values,
     ).fetchone()
@@ -302,6 +307,7 @@ def _report(db: Any, by: By, first: date | None, last: date, served_again: Itera
         damaged_lines=int(damaged),
         sessions=sessions,
         other_steps=other_steps,
+        telemetry=telemetry,
         groups=tuple(groups),
         total=total.figures,
         days=tuple(Day(*row) for row in days),

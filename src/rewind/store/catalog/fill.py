@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Protocol
 from rewind.dataclass import dataclass
 from rewind.model.step import OTHER_ENDING, OUTCOMES, OutcomeRow, StepOutcome
 from rewind.pricing.spending import Pricing, cost_of_call
+from rewind.providers.telemetry import PLAIN_HTTP, rules_fingerprint, upload_row
 from rewind.store.catalog.rows import LINE, SESSION, Copier
 from rewind.store.derived import Row, as_sql_path, json_rows
 from rewind.store.files import Progress, journal_size, make_private_folder, open_private, session_folders
@@ -64,8 +65,9 @@ class _Batch:
 def fill(db: Any, home: Path, prices: FingerprintedPricing | None, on_progress: Progress) -> None:
     """All of it or nothing: a catalog never knows half a catch-up. Without prices, costs wait for the next one."""
     fresh, gone = _changes(db, home)
-    stale = prices is not None and _is_priced_otherwise(db, prices.fingerprint)
-    if not (fresh or gone or stale):
+    stale = prices is not None and _is_by_others(db, "prices", prices.fingerprint)
+    rules = rules_fingerprint()
+    if not (fresh or gone or stale or _is_by_others(db, "uploads", rules)):
         return
     with _scratch(home) as scratch:
         costs = scratch / "costs"
@@ -81,6 +83,7 @@ def fill(db: Any, home: Path, prices: FingerprintedPricing | None, on_progress: 
                     file.writelines(_cost_lines(prices, calls))
         if prices is not None:
             _set_costs(db, costs, prices.fingerprint)
+        _mark_telemetry(db, rules)
         db.execute("COMMIT")
 
 
@@ -181,6 +184,7 @@ def _insert(db: Any, batch: _Batch) -> list[Row]:
             nullif(paired.asked, model) AS asked,
             CASE WHEN abs(ts) < 1e11 THEN make_timestamp(CAST(ts * 1e6 AS BIGINT))::DATE END AS day,
             retried.step IS NOT NULL AS retry,
+            false AS telemetry,
             CASE WHEN replayed THEN 0.0 END AS cost
         FROM paired JOIN arrived USING (run)
             LEFT JOIN retried ON retried.run = paired.run AND retried.step = paired.step
@@ -211,14 +215,29 @@ _FAILED = tuple(outcome.value for outcome in StepOutcome if outcome.failed)
 _RUN = {"run": "VARCHAR"}
 """By what the lines of a session are known; see :class:`Copier`."""
 _IN_EITHER_LINE = (
-    "type", "provider", "host", "target", "thread", "key", "status", "error", "tokens_in", "tokens_out",
+    "type", "provider", "method", "host", "target", "thread", "key", "status", "error", "tokens_in", "tokens_out",
     "cache_read", "cache_write", "reasoning", "tier", "usage",
 )  # fmt: skip
 
 
-def _is_priced_otherwise(db: Any, fingerprint: str) -> bool:
-    query = "SELECT count(*) FROM sessions WHERE prices IS DISTINCT FROM ?"
+def _is_by_others(db: Any, rules: str, fingerprint: str) -> bool:
+    """Whether what some session has was worked out by other prices, or other rows of telemetry, than these."""
+    query = f"SELECT count(*) FROM sessions WHERE {rules} IS DISTINCT FROM ?"  # noqa: S608
     return bool(db.execute(query, [fingerprint]).fetchone()[0])
+
+
+def _mark_telemetry(db: Any, rules: str) -> None:
+    """By the same function that everybody asks, once for each address."""
+    others = "nr IN (SELECT nr FROM sessions WHERE uploads IS DISTINCT FROM ?)"
+    address = "coalesce(method, ''), coalesce(host, ''), split_part(coalesce(target, '/'), '?', 1)"
+    plain = f"provider = '{PLAIN_HTTP}' AND {others}"
+    found = db.execute(f"SELECT DISTINCT {address} FROM steps WHERE {plain}", [rules]).fetchall()  # noqa: S608
+    uploads = [list(row) for row in found if upload_row(*row) is not None]
+    db.execute(f"UPDATE steps SET telemetry = false WHERE telemetry AND {plain}", [rules])  # noqa: S608
+    if uploads:
+        marked = f"UPDATE steps SET telemetry = true WHERE list_contains(?, [{address}]) AND {plain}"  # noqa: S608
+        db.execute(marked, [uploads, rules])
+    db.execute("UPDATE sessions SET uploads = $1 WHERE uploads IS DISTINCT FROM $1", [rules])
 
 
 def _to_price_again(db: Any, fingerprint: str) -> Iterator[list[Row]]:

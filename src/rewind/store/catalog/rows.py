@@ -22,21 +22,24 @@ from rewind.store.journal.reader import end_in, read_short_lines, start_in
 TOKENS = ("tokens_in", "tokens_out", "cache_read", "cache_write", "reasoning")
 
 _OF_BOTH = columns(
-    VARCHAR="type provider host target model ending error tier usage",
+    VARCHAR="type provider method host target model ending error tier usage",
     BIGINT="step thread status " + " ".join(TOKENS),
     DOUBLE="ts ms first_ms",
 )
 SESSION = columns(
     INTEGER="nr",
-    VARCHAR="folder id name program replay_of part_of first last prices",
+    VARCHAR="folder id name program replay_of part_of first last prices uploads",
     DOUBLE="started ended",
     BIGINT="exit_code size damaged",
     BOOLEAN="broken probe",
 ) | {"tags": "MAP(VARCHAR, VARCHAR)"}
 """``nr`` names the session in the table of steps, by another number each time it is read. ``first`` and ``last`` are
-the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by, and
-``damaged`` the number of lines that could not be read."""
-STEP = _OF_BOTH | columns(INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry", DOUBLE="cost")
+the journal's first line and its end line; ``prices`` is the fingerprint of the prices that its costs are by,
+``uploads`` that of the rules by which its telemetry is known, and ``damaged`` the number of lines that could not be
+read."""
+STEP = _OF_BOTH | columns(
+    INTEGER="nr", DATE="day", VARCHAR="asked outcome", BOOLEAN="replayed retry telemetry", DOUBLE="cost"
+)
 """``asked`` is the model that was asked for, where the answer names another one; ``outcome`` a StepOutcome."""
 LINE = _OF_BOTH | columns(VARCHAR="kind run key", BIGINT="tape")
 """What is read of a line, and as what."""

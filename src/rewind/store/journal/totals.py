@@ -9,6 +9,7 @@ from rewind.model.session import Recording, Status
 from rewind.model.step import Ending, StepKind, StepOutcome, StepRequest, StepResponse, step_outcome
 from rewind.model.usage import Usage
 from rewind.pricing.spending import Pricing, cost_of_call, known_sum, may_have_cost
+from rewind.providers.telemetry import PLAIN_HTTP, telemetry_of, upload_row
 from rewind.store.journal.lines import Fields
 from rewind.store.journal.records import USAGE_KINDS, as_count, usage_in
 
@@ -47,6 +48,8 @@ class Totals:
     """Steps that ask once more what an earlier one got no good answer to."""
     replayed: int = 0
     """Steps that a tape answered: nobody was asked, and nothing was spent."""
+    telemetry: int = 0
+    """Uploads that are no part of the run: in none of the other figures."""
     cost: float | None = None
     """US dollars; ``None`` when nothing but answers from a tape could be priced, or nobody asked."""
     unpriced: int = 0
@@ -82,6 +85,7 @@ class RequestFacts(NamedTuple):
     provider: str
     model: str | None
     ts: float
+    telemetry: bool = False
 
     @classmethod
     def of(cls, request: StepRequest) -> "RequestFacts":
@@ -95,6 +99,7 @@ class RequestFacts(NamedTuple):
             request.provider,
             request.model,
             request.ts,
+            telemetry_of(request) is not None,
         )
 
     @classmethod
@@ -109,7 +114,16 @@ class RequestFacts(NamedTuple):
             _text(fields.get("provider")) or "",
             _text(fields.get("model")),
             _number(fields.get("ts")) or 0.0,
+            _is_telemetry(fields),
         )
+
+
+def _is_telemetry(fields: Fields) -> bool:
+    """As :func:`rewind.providers.telemetry.telemetry_of` says of the step of a ``request`` line."""
+    if fields.get("provider") != PLAIN_HTTP:
+        return False
+    method, host, target = (_text(fields.get(name)) or "" for name in ("method", "host", "target"))
+    return upload_row(method, host, target.partition("?")[0]) is not None
 
 
 class AnswerFacts(NamedTuple):
@@ -170,6 +184,7 @@ class TotalsCounter:
         self._peak: int | None = None
         self._cost: float | None = None
         self._threads: set[int] = set()
+        self._uploads: set[int] = set()
         self._steps: set[int] = set()
         self._open: dict[int, RequestFacts] = {}
         self._attempts: dict[Any, list[Attempt]] = {}
@@ -177,6 +192,9 @@ class TotalsCounter:
     def request(self, index: int, asked: RequestFacts) -> None:
         """The first request of that number counts."""
         if index in self._steps:
+            return
+        if asked.telemetry:
+            self._uploads.add(index)  # its answer finds nothing that it answers
             return
         self._steps.add(index)
         self._llm_calls += asked.kind == _LLM_CALL
@@ -231,6 +249,7 @@ class TotalsCounter:
             errors=self._errors,
             retries=self._retries(),
             replayed=self._replayed,
+            telemetry=len(self._uploads),
             cost=known_sum(self._cost, unpriced),
             unpriced=unpriced,
         )
