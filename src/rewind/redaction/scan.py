@@ -11,7 +11,7 @@ part of it, or the repeat is bounded, and where a repeat may run on, its match c
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
@@ -25,9 +25,9 @@ from rewind.redaction.body_texts import TextInBody, document_texts, is_one_docum
 from rewind.redaction.names import option_kind
 from rewind.redaction.recording_texts import TextPlace
 from rewind.redaction.values import PLACEHOLDER, is_location, looks_random
-from rewind.wire.chunks import common_run
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import begins_with_a_frame
+from rewind.wire.growing_fold import places_shared
 
 _MOST_HITS = 500
 _DEEPEST = 3
@@ -128,6 +128,7 @@ KINDS = (
     _kind("Firebase key", "AAAA", r"AAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{120,}"),
 )
 """Each kind by the form that its issuer publishes, narrowest first."""
+_MARKS = [(mark, kind) for kind in KINDS for mark in kind.marks]
 
 _WORDS = re.compile(
     r"(?P<name>(?:api|access|secret|private|auth|account|master|encryption|signing|subscription|service|client)"
@@ -161,9 +162,8 @@ _URL_PASSWORD = re.compile(
 def secret_matches(text: str, name: str = "") -> list[SecretMatch]:
     """What in a decoded text looks like a secret, in order; ``name`` is that of the field that holds it."""
     found: list[SecretMatch] = []
-    for kind in KINDS:
-        if any(mark in text for mark in kind.marks):
-            _add(found, _of_kind(kind, text))
+    for kind in dict.fromkeys([kind for mark, kind in _MARKS if mark in text]):
+        _add(found, _of_kind(kind, text))
     if "://" in text:
         _add(found, _assigned("password in a URL", _URL_PASSWORD, text))
     lowered = text.lower()
@@ -249,6 +249,8 @@ _LONG_BODY = 2048
 """Bytes of a document that is remembered, since a later one may begin like it."""
 _BETWEEN_MARKS = 512
 _KEPT = 8
+_ALIKE = 0.5
+"""The share of a document that a later one repeats from which on it is the same conversation."""
 _KEPT_BYTES = 8 * 1024 * 1024
 """Documents that are remembered; the last one always is."""
 
@@ -265,6 +267,10 @@ class _Scanned:
     """Places just behind the string of a member: whatever follows, what stands before is read in the same way."""
     counts: list[int]
     """How much was found before each of them."""
+
+    def shared(self, plain: bytes) -> int:
+        """How many of the ends stand within what both begin with."""
+        return places_shared(self.plain, plain, len(self.ends), lambda count: self.ends[count - 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,13 +343,14 @@ class Scan:
         """What is in a JSON document; not looked for again in the beginning that it shares with an earlier one."""
         known, shared = None, 0
         for one in self._scanned:
-            if (same := common_run(one.plain, 0, plain, 0)) > shared:
+            if (same := one.shared(plain)) > shared:
                 known, shared = one, same
+            if known is not None and shared == len(known.ends):
+                break
         found: _Found = []
         ends, counts = [0], [0]
         if known is not None:
-            marks = bisect_right(known.ends, shared)
-            ends, counts = known.ends[:marks], known.counts[:marks]
+            ends, counts = known.ends[:shared], known.counts[:shared]
             found = known.found[: counts[-1]]
         for text in document_texts(plain, ends[-1], len(plain), SHORTEST_TEXT):
             found += self._in_text(text)
@@ -351,7 +358,10 @@ class Scan:
             if text.name and (end := text.offset + len(text.pieces[0].raw) + 1) >= ends[-1] + _BETWEEN_MARKS:
                 ends.append(end)
                 counts.append(len(found))
-        self._remember(_Scanned(plain, found, ends, counts), known if shared > len(plain) // 2 else None)
+        self._remember(
+            _Scanned(plain, found, ends, counts),
+            known if known is not None and shared > _ALIKE * len(known.ends) else None,
+        )
         return found
 
     def _remember(self, scanned: _Scanned, gone_on_from: _Scanned | None) -> None:

@@ -9,9 +9,12 @@ What is given out is shared: a document is a value, and nobody may change one.
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import groupby, takewhile
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
+
+from rewind.wire.growing_fold import places_shared
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -82,7 +85,7 @@ def read_runs(
     return tuple(one for role, run in groupby(items, key=key) for one in read(role, list(run)))
 
 
-class _Mark(NamedTuple):
+class Mark(NamedTuple):
     """A place just behind an item of a list, from which a later body can be read on."""
 
     end: int
@@ -98,25 +101,27 @@ class _Known(NamedTuple):
 
     body: bytes
     document: dict[str, Any]
-    marks: list[_Mark]
+    marks: list[Mark]
     """Of its longest list, which is the one that grows."""
     written: dict[str, tuple[str, Any]]
     """Lists and objects by their name, each with its text: what stands behind the list that grows is the same again."""
+    notes: dict[str, Any]
 
     def shared(self, body: bytes) -> int:
         """How many of the marks stand within what both begin with. Nearly all do, or next to none."""
-        view = memoryview(self.body)
+        return places_shared(self.body, body, len(self.marks), lambda count: self.marks[count - 1].end)
 
-        def reaches(count: int) -> bool:
-            return body.startswith(view[: self.marks[count - 1].end])
 
-        least, most, back = len(self.marks), len(self.marks), 1
-        while least and not reaches(least):
-            least, most, back = max(0, least - back), least - 1, back * 2
-        while least < most:
-            middle = (least + most + 1) // 2
-            least, most = (middle, most) if reaches(middle) else (least, middle - 1)
-        return least
+class GrownDocument(NamedTuple):
+    """A document, and how much of it an earlier one had."""
+
+    document: Any
+    mark: Mark | None = None
+    """Up to there the bytes are those of an earlier body, and the items are its objects."""
+    before: Mapping[str, Any] = MappingProxyType({})
+    """What a reader noted of that body."""
+    notes: dict[str, Any] | None = None
+    """For what it wants to note of this one; ``None`` where the body is not remembered."""
 
 
 class _UnusualJson(ValueError):
@@ -132,18 +137,22 @@ class GrowingJson:
         self._last: tuple[bytes, Any] = b"", None
 
     def loads(self, body: bytes) -> Any:
+        return loads(body) if len(body) < _SMALL else self.read(body).document
+
+    def read(self, body: bytes) -> GrownDocument:
+        """The same, for a reader who keeps notes on what it read."""
         if len(body) < _SMALL:
-            return loads(body)
+            return GrownDocument(loads(body))
         last, document = self._last
         if body is last or body == last:
-            return document
-        document = self._grown(body)
-        self._last = body, document
-        return document
+            return GrownDocument(document)
+        grown = self._grown(body)
+        self._last = body, grown.document
+        return grown
 
-    def _grown(self, body: bytes) -> Any:
+    def _grown(self, body: bytes) -> GrownDocument:
         if not _is_object(body):
-            return loads(body)
+            return GrownDocument(loads(body))
         known, shared = None, 0
         for one in self._known:
             if (marks := one.shared(body)) > shared:
@@ -154,10 +163,13 @@ class GrowingJson:
             written = known or (self._known[0] if self._known else None)
             found = _Parse(body, known, shared, {} if written is None else written.written).read()
         except (ValueError, IndexError, RecursionError):
-            return loads(body)
-        if found.marks:
-            self._remember(found, known if known is not None and shared > _ALIKE * len(known.marks) else None)
-        return found.document
+            return GrownDocument(loads(body))
+        if not found.marks:
+            return GrownDocument(found.document)
+        self._remember(found, known if known is not None and shared > _ALIKE * len(known.marks) else None)
+        if known is None:
+            return GrownDocument(found.document, notes=found.notes)
+        return GrownDocument(found.document, known.marks[shared - 1], known.notes, found.notes)
 
     def _remember(self, found: _Known, gone_on_from: _Known | None) -> None:
         """The latest first. What it goes on from is no longer needed: its beginning is the same."""
@@ -176,7 +188,7 @@ class _Parse:
 
     def __init__(self, body: bytes, known: _Known | None, shared: int, written: dict[str, tuple[str, Any]]) -> None:
         self._body = body
-        self._marks: dict[tuple[str, ...], list[_Mark]] = {}
+        self._marks: dict[tuple[str, ...], list[Mark]] = {}
         self._before = written
         self._written: dict[str, tuple[str, Any]] = {}
         self._path: list[str] = []
@@ -218,9 +230,9 @@ class _Parse:
                     self._path.pop()
         if _end(text, at) != len(text):
             raise _UnusualJson("more than one document")
-        return _Known(self._body, self._objects[0], self._longest(), self._written)
+        return _Known(self._body, self._objects[0], self._longest(), self._written, {})
 
-    def _longest(self) -> list[_Mark]:
+    def _longest(self) -> list[Mark]:
         """The marks of the list that takes the most."""
         return max(self._marks.values(), key=lambda marks: marks[-1].end - marks[0].end, default=[])
 
@@ -279,7 +291,7 @@ class _Parse:
             if not len(items) % _MANY and self._start + at < _LITTLE * len(items):
                 raise _UnusualJson("a mark for each item would take more than the items")
             if text[at - 1] in '}]"':  # a number might go on
-                marks.append(_Mark(self._in_body(at), path, len(items)))
+                marks.append(Mark(self._in_body(at), path, len(items)))
 
     def _in_body(self, at: int) -> int:
         if self._is_ascii:

@@ -1,6 +1,6 @@
 """What a JSON text would take in memory, estimated before it is read: three bytes of it can stand for a hundred."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 _OBJECT, _LIST, _STRING, _MORE, _NAME = 184, 88, 56, 64, 48
 """Bytes that CPython takes for a small object, a small list, a text besides its characters, one more element; and
@@ -68,16 +68,38 @@ def body_weight(body: bytes) -> int:
     Most bodies are texts with a few brackets: then three looks tell enough. Only what seems to be full of values is
     weighed as :func:`json_weight` does.
     """
-    weight = quick_weight(body)
     events = body.count(b"\n") * _EVENT_LINE if body[:1] in b":deir" else 0
-    if weight + events <= len(body) * _DENSE:
-        return weight + events
-    return _without_strings(body, 0, len(body)) + events
+    return JsonSigns().more(body, 0, len(body)).weight(body, events)
 
 
 def quick_weight(body: bytes) -> int:
     """The same where brackets and commas within strings count as well."""
-    return body.count(b",") * _MEMBER + body.count(b"{") * _OBJECT + body.count(b"[") * _LIST
+    return JsonSigns().more(body, 0, len(body)).quick_weight
+
+
+class JsonSigns(NamedTuple):
+    """How often those signs stand in a body that tell of values."""
+
+    commas: int = 0
+    objects: int = 0
+    lists: int = 0
+
+    def more(self, body: bytes, start: int, end: int) -> "JsonSigns":
+        """With those of that part."""
+        return JsonSigns(
+            self.commas + body.count(b",", start, end),
+            self.objects + body.count(b"{", start, end),
+            self.lists + body.count(b"[", start, end),
+        )
+
+    @property
+    def quick_weight(self) -> int:
+        return self.commas * _MEMBER + self.objects * _OBJECT + self.lists * _LIST
+
+    def weight(self, body: bytes, events: int = 0) -> int:
+        """What the values of that body take, of which these are the signs; and its events besides."""
+        weight = self.quick_weight + events
+        return weight if weight <= len(body) * _DENSE else _without_strings(body, 0, len(body)) + events
 
 
 def is_dense(weight: int, size: int) -> bool:

@@ -6,7 +6,6 @@ only taken where it gives back every byte.
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,11 +17,13 @@ from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
 from rewind.store.cassette import json_text
 from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
+from rewind.store.cassette.json_bodies import JsonBodies
 from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
 from rewind.store.cassette.seal import MOST_OF_JSON, UnsealedCassette, ValueBudget
+from rewind.store.cassette.shared_values import BodySums, SharedTexts
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode
-from rewind.wire.growing_json import GrowingJson
+from rewind.wire.growing_fold import GrowingFold
 from rewind.wire.json_weight import quick_weight
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
@@ -30,6 +31,7 @@ FORMS: tuple[Form, ...] = ("json", "events", "lines", "text", "bytes")
 BY_TYPE = "{type}"
 """Events are named by the ``type`` in their data."""
 _MOST_PADDING = 10_000
+_BLANKS = WHITESPACE.encode()
 MOST_OF_A_BODY = 64 * 1024 * 1024
 MOST_OF_BODIES = 4 * 1024 * 1024 * 1024
 _BASE64_LINE = 76
@@ -55,22 +57,22 @@ class BodyForm:
     """How many spaces stand before the last bracket of each event's data: some providers hide lengths that way."""
 
 
-def form_of(body: bytes, growing: GrowingJson | None = None) -> BodyForm:
+def form_of(body: bytes, growing: JsonBodies | None = None) -> BodyForm:
     """The most readable form that gives back every byte; see ``value_of`` for ``growing``."""
+    growing = growing or JsonBodies()
     try:
-        text = body.decode()
+        with suppress(OddJson):  # then it is text
+            begin = body.lstrip(_BLANKS)[:1]
+            if begin in (b"{", b"["):
+                return _as_json(body, growing)
+            if begin == b":" or body.startswith((b"data:", b"event:", b"id:", b"retry:")):
+                return _as_stream("events", body, "\r\n" if b"\r\n" in body else "\n", growing)
+        return BodyForm(form="text", root=pieces_of(body.decode()))
     except UnicodeDecodeError:
         return BodyForm(form="bytes", root=body)
-    begin = text.lstrip(WHITESPACE)[:1]
-    with suppress(OddJson):  # then it is text
-        if begin in ("{", "["):
-            return _as_json(text, growing)
-        if begin == ":" or text.startswith(("data:", "event:", "id:", "retry:")):
-            return _as_stream("events", text, "\r\n" if "\r\n" in text else "\n")
-    return BodyForm(form="text", root=pieces_of(text))
 
 
-def bytes_of(body: BodyForm, limit: int) -> bytes:
+def bytes_of(body: BodyForm, limit: int, shared: SharedTexts | None = None) -> bytes:
     """The bytes again. Raises BadCassette where they would be more than the limit, which is checked first."""
     try:
         match body.form:
@@ -80,8 +82,12 @@ def bytes_of(body: BodyForm, limit: int) -> bytes:
                 _within(sum(map(len, body.root)), limit)
                 data = "".join(body.root).encode()
             case "json":
-                _measured(body, limit)
-                data = json_text.written(body.root, body.style).encode()
+                most = limit * 2 if limit > _UNMEASURED else None
+                known = None if shared is None else shared.written(body.root, body.style, most)
+                if known is None:
+                    _measured(body, limit)
+                    known = json_text.written(body.root, body.style).encode()
+                data = known
             case "events" | "lines":
                 _measured(body, limit)
                 data = "".join(_blocks_again(body)).encode()
@@ -106,12 +112,12 @@ def _measured(body: BodyForm, limit: int) -> None:
         _within(json_text.size_written(body.root, body.style, limit * 2), limit * 2)
 
 
-def _as_json(text: str, growing: GrowingJson | None) -> BodyForm:
+def _as_json(body: bytes, growing: JsonBodies) -> BodyForm:
     try:
-        value = json_text.value_of(text, growing)
-        return BodyForm(form="json", root=value, style=json_text.style_of(text, value))
+        value, style = growing.read(body)
+        return BodyForm(form="json", root=value, style=style)
     except OddJson:
-        return _as_stream("lines", text, "\n")
+        return _as_stream("lines", body, "\n", growing)
 
 
 class _Block(NamedTuple):
@@ -124,8 +130,8 @@ class _Block(NamedTuple):
     pad: int
 
 
-def _as_stream(form: Literal["events", "lines"], text: str, newline: str) -> BodyForm:
-    blocks = lines_of(text, newline * 2 if form == "events" else newline)
+def _as_stream(form: Literal["events", "lines"], data: bytes, newline: str, growing: JsonBodies) -> BodyForm:
+    blocks = lines_of(data.decode(), newline * 2 if form == "events" else newline)
     body: BodyForm | None = None
     root: list[Any] = []
     pads: list[int] = []
@@ -133,7 +139,7 @@ def _as_stream(form: Literal["events", "lines"], text: str, newline: str) -> Bod
         block = _block(raw, form, newline)
         if block is not None and body is None:
             try:
-                style = json_text.style_of(block.data, block.value, text)
+                style = json_text.style_of(block.data, block.value, growing.traits(data))
             except OddJson:
                 block = None
             else:
@@ -240,7 +246,7 @@ class BodyWriter:
         self._values = ValueBudget()
         self._blob = blob
         self._names: dict[BlobId, str] = {}
-        self._growing = GrowingJson()
+        self._growing = JsonBodies()
 
     def body(self, name: str, blob: BlobId, coding: str | None) -> tuple[Fields, Fields]:
         """Its fields in the step, and those in the small print. Raises EnvironmentProblem if it is too large."""
@@ -252,10 +258,12 @@ class BodyWriter:
         data = self._blob(blob)
         self.size += len(data)
         _check_size(name, len(data), self.size)
-        small: Fields = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        small: Fields = {"size": len(data), "sha256": blob.removeprefix("sha256:")}
         plain = _unfolded(data, coding)
-        form = form_of(data if plain is None else plain, self._growing)
-        _check_values(self._values.body(name, form.form, data if plain is None else plain))
+        shown = data if plain is None else plain
+        form = form_of(shown, self._growing)
+        weight = self._growing.traits(shown).signs.weight(shown) if form.form == "json" else None
+        _check_values(self._values.body(name, form.form, shown, weight))
         root = len(data) if form.form == "bytes" else Addressed(name, form.root)
         fields: Fields = {form.form: root, **form_fields(form)}
         if form.pads:
@@ -301,7 +309,8 @@ def _unfolded(data: bytes, coding: str | None) -> bytes | None:
 class CassetteBodies(Mapping[BlobId, bytes]):
     """The bodies of a cassette by name. Many are held as values, which share what they have in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedTexts) -> None:
+        self._shared = shared
         self._bodies: dict[BlobId, bytes | tuple[BodyForm, int]] = {}
         self._held = 0
 
@@ -314,7 +323,7 @@ class CassetteBodies(Mapping[BlobId, bytes]):
 
     def __getitem__(self, blob: BlobId) -> bytes:
         found = self._bodies[blob]
-        return found if isinstance(found, bytes) else bytes_of(*found)
+        return found if isinstance(found, bytes) else bytes_of(*found, self._shared)
 
     def __iter__(self) -> Iterator[BlobId]:
         return iter(self._bodies)
@@ -327,7 +336,9 @@ class BodyReader:
     """Turns fields into bodies, and checks each one. Raises BadCassette."""
 
     def __init__(self, references: References, cassette: UnsealedCassette) -> None:
-        self.bodies = CassetteBodies()
+        self._shared = SharedTexts(references.measures)
+        self.bodies = CassetteBodies(self._shared)
+        self._sums = GrowingFold(BodySums(), BodySums.more)
         self.left = cassette.manifest.size
         """How many bytes the manifest still allows."""
         self._references = references
@@ -363,7 +374,7 @@ class BodyReader:
         self.left -= len(data)
         if self.left < -_SPARE:
             bad("Its bodies are larger than it says.")
-        sha256 = hashlib.sha256(data).hexdigest()
+        sha256 = self._sums.of(data).digest.hexdigest()
         if len(data) != size:
             self.remarks.append(f"the body of {name} has {len(data):,} bytes, not {size:,} as the file says")
         elif sha256 != digest(small, "sha256"):
@@ -406,8 +417,9 @@ class BodyReader:
         if form.form != "bytes" and self._is_referred(name):
             self._references.name(name, form.root)
         if "coding" not in fields:
-            data = bytes_of(form, size)
-            self._check_values(self._values.body(name, form.form, data))
+            data = bytes_of(form, size, self._shared)
+            weight = self._sums.of(data).signs.weight(data) if form.form == "json" else None
+            self._check_values(self._values.body(name, form.form, data, weight))
             return form, data
         if packed is None:
             bad("The bytes of a body are missing.")

@@ -9,19 +9,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewind.dataclass import dataclass
 from rewind.errors import BadCassette
-from rewind.wire.growing_json import GrowingJson, GrownList
+from rewind.wire.growing_json import GrownList
+from rewind.wire.json_weight import JsonSigns
 
 DEEPEST = 100
 """What is nested deeper is shown as text."""
 WHITESPACE = " \t\r\n"
 _ESCAPABLE = "<>&'=/\x7f\u2028\u2029"
 """Characters that some writers escape without need. None of them stands outside the strings of a JSON text."""
-_ESCAPED = re.compile(r"\\u(0026|0027|003c|003d|003e|007f|2028|2029)")
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPED = re.compile(rb"\\u(0026|0027|003c|003d|003e|007f|2028|2029)")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ODD = re.compile(rb"NaN|Infinity|\0")
+_LONGEST_MARK = 8
+"""Bytes of the longest text that tells how a text was written."""
 _INDENTED = re.compile(r"[\[{]\n( {1,8})(?! )")
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _MOST_AROUND = 1000
@@ -93,23 +97,31 @@ def _is_made_of(text: Any, letters: str, *, most: int) -> bool:
 
 def written(value: Any, style: JsonTextStyle) -> str:
     """The value as text. Raises ValueError, TypeError or RecursionError if it has none."""
-    encode = _encoder(style.comma, style.colon, style.indent, style.ascii).encode
+    encode = encoder(style.comma, style.colon, style.indent, style.ascii).encode
     if style.indent is None and type(value) is dict and GrownList in map(type, value.values()):
-        members = (
-            f"{encode(name)}{style.colon}"
-            + (f"[{style.comma.join(inner.each(encode))}]" if type(inner) is GrownList else encode(inner))
-            for name, inner in value.items()
-        )
-        text = f"{{{style.comma.join(members)}}}"
+        text = f"{{{style.comma.join(members_written(value.items(), style))}}}"
     else:
         text = encode(value)
-    for letter in style.escapes:
-        text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
+    text = escaped(text, style)
     return style.before + text + style.after if style.before or style.after else text
 
 
+def members_written(members: Iterable[tuple[str, Any]], style: JsonTextStyle) -> Iterator[str]:
+    """Each member as it is written on one line."""
+    encode = encoder(style.comma, style.colon, style.indent, style.ascii).encode
+    for name, value in members:
+        inner = f"[{style.comma.join(value.each(encode))}]" if type(value) is GrownList else encode(value)
+        yield f"{encode(name)}{style.colon}{inner}"
+
+
+def escaped(text: str, style: JsonTextStyle) -> str:
+    for letter in style.escapes:
+        text = text.replace(letter, "\\/" if letter == "/" else f"\\u{ord(letter):04x}")
+    return text
+
+
 @lru_cache(maxsize=32)
-def _encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> json.JSONEncoder:
+def encoder(comma: str, colon: str, indent: int | None, ascii_only: bool) -> json.JSONEncoder:
     return json.JSONEncoder(
         separators=(comma, colon), indent=indent, ensure_ascii=ascii_only, allow_nan=False, check_circular=False
     )
@@ -144,25 +156,23 @@ def _quoted(text: str, ascii_only: bool) -> bytes:
     )
 
 
-def value_of(text: str, growing: GrowingJson | None = None) -> Any:
-    """The value of a JSON text. Raises OddJson for one that not every reader would read alike.
-
-    With ``growing``, items that an earlier text had as well are the same objects.
-    """
+def value_of(text: str) -> Any:
+    """The value of a JSON text. Raises OddJson for one that not every reader would read alike."""
     try:
-        if growing is None or "NaN" in text or "Infinity" in text or "\0" in text:
-            value = DECODER.decode(text)
-        else:
-            value = growing.loads(text.encode())
+        value = DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise OddJson(str(error)) from error
-    _check(value, DEEPEST)
-    if _SURROGATE.search(text) is not None:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise OddJson("half a surrogate pair") from error
+    check_values(value, DEEPEST)
+    if "\\u" in text and _SURROGATE.search(text.encode()) is not None:
+        check_pairs(written(value, PLAIN))
     return value
+
+
+def check_pairs(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise OddJson("half a surrogate pair") from error
 
 
 def _no_constant(name: str) -> None:
@@ -173,14 +183,14 @@ DECODER = json.JSONDecoder(parse_constant=_no_constant)
 """Takes what the standard says, and no NaN."""
 
 
-def _check(value: Any, room: int) -> None:
+def check_values(value: Any, room: int) -> None:
     """Neither too deep nor with numbers that not every reader can hold."""
     if room == 0:
         raise OddJson("it is nested too deep")
     for inner in value.values() if type(value) is dict else value if isinstance(value, list) else (value,):
         kind = type(inner)
         if kind is dict or kind is list or (kind is GrownList and not all(inner.each(_is_sound))):
-            _check(inner, room - 1)
+            check_values(inner, room - 1)
         elif kind is int and not _SMALLEST <= inner <= _LARGEST:
             raise OddJson("a number is too large")
 
@@ -188,34 +198,79 @@ def _check(value: Any, room: int) -> None:
 def _is_sound(item: Any) -> bool:
     """Whether an item of a list that grows passes the check, as deep as such a list may stand."""
     try:
-        _check([item], DEEPEST - 2)
+        check_values([item], DEEPEST - 2)
     except OddJson:
         return False
     return True
 
 
-def style_of(text: str, value: Any, whole: str | None = None) -> JsonTextStyle:
+class JsonTraits(NamedTuple):
+    """What a text holds that tells how it was written, and what its values weigh."""
+
+    is_odd: bool = False
+    """With constants that are not JSON: then it is read as a whole."""
+    escapes: str = ""
+    """Characters that are escaped without need, in order."""
+    has_codes: bool = False
+    has_pairs: bool = False
+    """Surrogates, which should come in pairs."""
+    is_ascii: bool = True
+    signs: JsonSigns = JsonSigns()
+
+    @property
+    def style(self) -> tuple[str, bool]:
+        """Texts that are alike in this, and begin alike, are in the same style."""
+        return self.escapes, self.has_codes and self.is_ascii
+
+
+def with_more(traits: JsonTraits, body: bytes, start: int, end: int) -> JsonTraits:
+    """With that part of the body looked at, too, and all that ends in it."""
+    part = body[max(0, start - _LONGEST_MARK) : end]
+    escapes, has_codes, has_pairs = traits.escapes, traits.has_codes, traits.has_pairs
+    if b"\\" in part:
+        has_codes = has_codes or b"\\u" in part
+        has_pairs = has_pairs or (has_codes and _SURROGATE.search(part) is not None)
+        more = {chr(int(code, 16)) for code in _ESCAPED.findall(part)} if has_codes else set()
+        if b"\\/" in part:
+            more.add("/")
+        if more.difference(escapes):
+            escapes = "".join(sorted(more.union(escapes)))
+    return JsonTraits(
+        traits.is_odd or _ODD.search(part) is not None,
+        escapes,
+        has_codes,
+        has_pairs,
+        traits.is_ascii and part.isascii(),
+        traits.signs.more(body, start, end),
+    )
+
+
+def style_of(text: str, value: Any, traits: JsonTraits) -> JsonTextStyle:
     """The style in which the value becomes that text again. Raises OddJson.
 
-    ``whole`` is what the text is a part of; all of it is in one style, and tells more of it.
+    The traits are of all that the text is a part of, which is in one style and tells more of it.
     """
-    core = text.strip(WHITESPACE)
-    start = text.find(core)
-    around = JsonTextStyle(before=text[:start], after=text[start + len(core) :])
-    if len(around.before) > _MOST_AROUND or len(around.after) > _MOST_AROUND:
+    return styled(text, value, traits)[0]
+
+
+def styled(text: str, value: Any, traits: JsonTraits) -> tuple[JsonTextStyle, bool]:
+    """The same, and whether it was the likeliest."""
+    core = text.lstrip(WHITESPACE)
+    before = text[: len(text) - len(core)]
+    core = core.rstrip(WHITESPACE)
+    after = text[len(before) + len(core) :]
+    if len(before) > _MOST_AROUND or len(after) > _MOST_AROUND:
         raise OddJson("too much white space")
-    for style in _guesses(core, core if whole is None else whole):
+    for number, style in enumerate(_guesses(core, traits)):
         if written(value, style) == core:
-            return replace(style, before=around.before, after=around.after)
+            return replace(style, before=before, after=after), number == 0
     raise OddJson("it is written in a way of its own")
 
 
-def _guesses(core: str, whole: str) -> Iterator[JsonTextStyle]:
+def _guesses(core: str, traits: JsonTraits) -> Iterator[JsonTextStyle]:
     """Styles that may be the one, the likeliest first."""
-    escapes = "".join(sorted({chr(int(code, 16)) for code in _ESCAPED.findall(whole)}))
-    if "\\/" in whole:
-        escapes += "/"
-    codes = whole.isascii() and "\\u" in whole
+    escapes = traits.escapes.replace("/", "") + "/" * ("/" in traits.escapes)
+    codes = traits.is_ascii and traits.has_codes
     for ascii_only in (True, False) if codes else (False,):
         # In a text that escapes all but ASCII, these two are so escaped anyway.
         extra = escapes.replace("\u2028", "").replace("\u2029", "") if ascii_only else escapes

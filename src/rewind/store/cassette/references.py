@@ -33,6 +33,7 @@ from rewind.store.cassette.json_text import (
     visible,
 )
 from rewind.store.cassette.seal import MemoryBudget
+from rewind.store.cassette.shared_values import SharedMeasures
 from rewind.wire.growing_json import GrownList
 
 DEEPEST = 120  # a body of the greatest depth, and the record around it
@@ -279,8 +280,7 @@ class References:
     def __init__(self, memory: MemoryBudget) -> None:
         self._memory = memory
         self._roots: dict[str, Any] = {}
-        self._measures: dict[int, tuple[int, int]] = {}
-        """By identity: what is measured here lives as long as its root does."""
+        self.measures = SharedMeasures()
         self._lines: dict[int, array[int]] = {}
         """By identity as well: where the lines of a text begin, and where the last one ends."""
         self._room = 0
@@ -309,7 +309,7 @@ class References:
                 return self._joined(value[_LINES])
             if _SAME in value:
                 target = self._target(value[_SAME])
-                self._take(target, depth + 1)
+                self._take(self.measures.of(target), depth + 1)
                 return target
         marked = False
         for name, inner in value.items():
@@ -330,6 +330,8 @@ class References:
         whole: list[Any] = []
         for at, inner in enumerate(value):
             whole += self._spliced_elements(inner, depth) if at in spans else (inner,)
+        if 0 in spans and not value[0].get("from"):
+            self.measures.begins_with(whole, self._target(value[0][_SAME]), value[0]["count"])
         return whole
 
     def _spliced_elements(self, span: dict[str, Any], depth: int) -> list[Any]:
@@ -339,8 +341,11 @@ class References:
         start, count = _bounds(span, len(target))
         self._memory.splice(count)
         elements: list[Any] = target[start : start + count]
-        for element in elements:
-            self._take(element, depth)
+        if start:
+            for element in elements:
+                self._take(self.measures.of(element), depth)
+        else:
+            self._take(self.measures.of_first(target, count), depth)
         return elements
 
     def _joined(self, parts: Any) -> str:
@@ -398,9 +403,9 @@ class References:
             bad(f"It refers to {address[:80]!r}, which is not there.")
         return value
 
-    def _take(self, value: Any, depth: int) -> None:
-        """A value that is referred to becomes a part of this record."""
-        weight, height = self._measured(value)
+    def _take(self, measure: tuple[int, int], depth: int) -> None:
+        """What is referred to, and measured so, becomes a part of this record."""
+        weight, height = measure
         if height > depth:
             bad("It is nested too deep.")
         self._spend(weight)
@@ -409,22 +414,6 @@ class References:
         self._room -= weight
         if self._room < 0:
             bad("Its references stand for more than it says it holds.")
-
-    def _measured(self, value: Any) -> tuple[int, int]:
-        """A lower bound of how many bytes the value has when it is written, and how deep it is."""
-        kind = type(value)
-        if kind is str:
-            return len(value), 0
-        if kind is not dict and kind is not list:
-            return 1, 0
-        known = self._measures.get(id(value))
-        if known is None:
-            weight, height = 1 + (sum(map(len, value)) if kind is dict else 0), 0
-            for inner in value.values() if kind is dict else value:
-                more, higher = self._measured(inner)
-                weight, height = weight + more, max(height, higher)
-            known = self._measures[id(value)] = weight, height + 1
-        return known
 
 
 def _unmarked(name: str) -> str:

@@ -249,9 +249,9 @@ class ValueBudget:
         self._left = MOST_DENSE
         self._dense: dict[str, int] = {}
 
-    def body(self, name: str, form: str, plain: bytes) -> str | None:
-        """The next body; ``plain`` is what it is when it is unpacked."""
-        weight = body_weight(plain)
+    def body(self, name: str, form: str, plain: bytes, weight: int | None = None) -> str | None:
+        """The next body; ``plain`` is what it is when it is unpacked. It is weighed if its weight is not known."""
+        weight = body_weight(plain) if weight is None else weight
         if weight > (MOST_OF_JSON if form == "json" else MOST_STREAMED):
             return f"The body of {name} holds more values than a cassette takes."
         if form == "json" and is_dense(weight, len(plain)):
