@@ -2,14 +2,16 @@
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, *, mode: int | None = 0o600) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, mode: int | None = 0o600) -> None:
     """Others see the old file or the new one, also after a crash. Makes the folder. Raises OSError.
 
-    It is for its owner only, unless another ``mode`` is given; without one the umask decides.
+    It is for its owner only, unless another ``mode`` is given; without one the umask decides. Data may come in pieces;
+    whatever is raised while they are made leaves the old file alone.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.new")
@@ -18,7 +20,7 @@ def write_whole(path: Path, data: bytes, *, mode: int | None = 0o600) -> None:
         with os.fdopen(fd, "wb") as file:
             if mode is not None:
                 os.fchmod(fd, mode)  # whatever the umask
-            file.write(data)
+            file.writelines((data,) if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)

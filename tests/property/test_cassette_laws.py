@@ -23,14 +23,14 @@ from rewind.model.session import Lineage, Recording, SessionFile, Surroundings
 from rewind.model.step import Ending, Reading, Step, StepKind
 from rewind.model.usage import Usage
 from rewind.store.cassette.bodies import bytes_of, form_of
-from rewind.store.cassette.json_bodies import JsonBodies
 from rewind.store.cassette.read import read_cassette
 from rewind.store.cassette.references import Addressed, Layout, References
 from rewind.store.cassette.seal import MemoryBudget, packed
+from rewind.store.cassette.shared_values import JsonBodies
 from rewind.store.cassette.write import write_cassette
 from rewind.store.imported_sessions import import_session
 from rewind.store.library import Library
-from rewind.wire import growing_fold, growing_json
+from rewind.wire import growing_json
 from support.effort import examples, in_short
 from unit.store.making import GrowingAgent
 from unit.store.taping import Taped, again, ended, exchange, resealed, taped_steps
@@ -419,7 +419,7 @@ def test_bodies_that_go_on_from_each_other_are_written_as_each_for_itself(
 ) -> None:
     growing, layout, plain_layout = JsonBodies(), Layout(), Layout()
     items: list[Any] = []
-    with patch.object(growing_json, "_SMALL", 0), patch.object(growing_fold, "_STRIDE", 13):
+    with patch.object(growing_json, "_SMALL", 0), patch.object(growing_json, "_STRIDE", 13):
         for number, turn in enumerate(turns):
             items = [*items, *turn]
             document: dict[str, Any] = {"n": 1, "messages": items, "last": turn}

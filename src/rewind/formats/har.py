@@ -9,7 +9,7 @@ our own begin with an underscore, which every reader must pass over.
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -42,6 +42,9 @@ from rewind.wire.frame_log import BadFrameLog
 CREATOR = "rewind"
 _ON_THE_WIRE = (StepKind.LLM_CALL, StepKind.HTTP_CALL)
 _UNKNOWN_TIMES = {"blocked": -1, "dns": -1, "connect": -1, "ssl": -1}
+_ENTRIES = b'"entries": ['
+_SET_IN = b" " * 6
+"""How far an entry is set in."""
 _OPCODE_NUMBERS = {name: number for number, name in OPCODES.items()}
 
 _Fields = dict[str, Any]
@@ -222,17 +225,29 @@ def went_over_http(step: Step) -> bool:
     return step.request.kind in _ON_THE_WIRE and step.request.head.scheme in ("http", "https")
 
 
-def write_har(recording: Recording, blob: _Blob) -> bytes:
-    """Every step that went over HTTP."""
+def har_pieces(recording: Recording, blob: _Blob) -> Iterator[bytes]:
+    """The archive of every step that went over HTTP, one entry after the other: all of them may not fit in memory."""
     start = recording.session.start
     log = {
         "version": "1.2",
         "creator": {"name": CREATOR, "version": __version__},
         "pages": [],
-        "entries": [_entry(step, blob) for step in recording.steps if went_over_http(step)],
+        "entries": [],
         "_rewind": {"session": start.id, "name": start.name},
     }
-    return json.dumps({"log": log}, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
+    before, _, after = _written({"log": log}).partition(_ENTRIES)
+    yield before + _ENTRIES
+    between = b""
+    for step in recording.steps:
+        if went_over_http(step):
+            # A line break within a text is escaped, so each one that is there begins a line.
+            yield between + (b"\n" + _written(_entry(step, blob))).replace(b"\n", b"\n" + _SET_IN)
+            between = b","
+    yield (b"\n    " if between else b"") + after + b"\n"
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
 
 
 def _entry(step: Step, blob: _Blob) -> _Fields:

@@ -7,7 +7,8 @@ import hashlib
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -17,9 +18,9 @@ from typing import NamedTuple
 
 from rewind.conversation.outline import outline_of
 from rewind.dataclass import dataclass
-from rewind.errors import BadCassette, DamagedStore, EnvironmentProblem, SessionNotFound, UsageError
-from rewind.formats.har import went_over_http, write_har
-from rewind.model.ids import SessionId
+from rewind.errors import DamagedStore, SessionNotFound, UsageError
+from rewind.formats.har import har_pieces, went_over_http
+from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import Recording, Session, Status, split_step
 from rewind.model.step import Step, StepKind
 from rewind.pricing.spending import Pricing, cost_of, spending
@@ -30,9 +31,8 @@ from rewind.reading.session import without_damaged_bodies
 from rewind.redaction.recording_texts import TextChange, TextPlace, with_outline_changed, with_texts_changed
 from rewind.redaction.removal import Removal, compiled_patterns
 from rewind.redaction.scan import Scan, SecretFinding
-from rewind.store.cassette.bodies import MOST_OF_A_BODY
-from rewind.store.cassette.seal import unpacked
-from rewind.store.cassette.write import write_cassette, write_cassette_file
+from rewind.store.cassette.write import CountedData, WrittenData, check_sizes, put_file, write_cassette
+from rewind.store.journal.writer import STREAMS
 from rewind.store.library import Library
 from rewind.text import dollars
 
@@ -118,8 +118,8 @@ class Exported:
     """What looks like a secret in what is left."""
     left_out: int
     """Steps that are not taken along."""
-    data: bytes | None = None
-    """What the file holds; ``None`` where nothing was written, as it may hold secrets."""
+    written: WrittenData | None = None
+    """``None`` where nothing was written, as it may hold secrets."""
     file: Path | None = None
     """``None`` where no file was written."""
 
@@ -140,8 +140,18 @@ class Exported:
         return tuple(step.index for step in self.recording.steps if not went_over_http(step))
 
 
-def export_session(home: Path, ref: str, options: ExportOptions, *, on_progress: OnProgress = ignored) -> Exported:
-    """Write the session to a file. Raises UsageError, SessionNotFound, DamagedStore, EnvironmentProblem."""
+def export_session(
+    home: Path,
+    ref: str,
+    options: ExportOptions,
+    *,
+    put: Callable[[bytes], object] = lambda _data: None,
+    on_progress: OnProgress = ignored,
+) -> Exported:
+    """Write the session to a file; for ``-``, piece by piece to ``put``.
+
+    Raises UsageError, SessionNotFound, DamagedStore, EnvironmentProblem.
+    """
     name, step = split_step(ref)
     if step is not None:
         raise UsageError(f"export takes a session, not a step ({ref!r}).", hint=f"rewind export {name} --steps {step}")
@@ -151,15 +161,17 @@ def export_session(home: Path, ref: str, options: ExportOptions, *, on_progress:
             restart(True)
             on_progress(what, done, total)
 
-        with _packed(home, name, options, step_done) as (export, blob):
+        with _packed(home, name, options, step_done) as (export, blob, cassette):
             restart(False)
             if options.strict and export.findings:
                 return export
-            data = _written(export, blob, options, on_progress)
+            pieces = CountedData(_contents(export, blob, options, on_progress) if cassette is None else (cassette,))
             if options.output == "-":
-                return replace(export, data=data)
+                deque(map(put, pieces), maxlen=0)
+                return replace(export, written=pieces.written)
             path = _target(export, options)
-            return replace(export, data=_put(path, data, force=options.force), file=path)
+            put_file(path, pieces, force=options.force)
+            return replace(export, written=pieces.in_file(path), file=path)
 
 
 @contextmanager
@@ -196,8 +208,13 @@ def _time_limit(guarded: bool) -> Iterator[Callable[[bool], None]]:
 
 
 @contextmanager
-def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgress) -> Iterator[tuple[Exported, Blob]]:
-    """The session, less the steps that are not asked for and what the patterns match; its bytes can be read."""
+def _packed(
+    home: Path, ref: str, options: ExportOptions, on_progress: OnProgress
+) -> Iterator[tuple[Exported, Blob, bytes | None]]:
+    """The session, less the steps that are not asked for and what the patterns match; its bytes can be read.
+
+    A cassette of it is made at once while it is looked through, unless what is found may be a reason not to.
+    """
     patterns = compiled_patterns(options.redact)
     library = Library(home)
     source = library.find(ref)
@@ -208,27 +225,12 @@ def _packed(home: Path, ref: str, options: ExportOptions, on_progress: OnProgres
     with library.open(source) as reader:
         whole = reader.recording()
         try:
-            export, blob = _chosen(source, whole, reader.blob, options, patterns, on_progress)
+            export, blob, cassette = _chosen(source, whole, reader.blob, options, patterns, on_progress)
         except DamagedStore:
             # Only now is every body read once more: what can be read of it is exported, and the rest is named.
             legible = without_damaged_bodies(whole, reader.blob)
-            export, blob = _chosen(source, legible, reader.blob, options, patterns, on_progress)
-            if export.recording.session.id == source.id:
-                export = replace(export, recording=_under_its_own_id(export.recording))
-        yield export, blob
-
-
-def _check_sizes(recording: Recording) -> None:
-    """Before a byte is read: what a cassette has no room for is not taken into memory either."""
-    for step in recording.steps:
-        sizes = {"request": step.request.body_size, "answer": 0 if step.response is None else step.response.body_size}
-        for half, size in sizes.items():
-            if size > MOST_OF_A_BODY:
-                raise EnvironmentProblem(
-                    f"The {half} of step {step.index} has {size:,} bytes: more than the {MOST_OF_A_BODY:,} that a "
-                    "cassette takes.",
-                    hint="Leave that step out, with --steps.",
-                )
+            export, blob, cassette = _chosen(source, legible, reader.blob, options, patterns, on_progress, damaged=True)
+        yield export, blob, cassette
 
 
 def _chosen(
@@ -238,49 +240,80 @@ def _chosen(
     options: ExportOptions,
     patterns: tuple[re.Pattern[str], ...],
     on_progress: OnProgress,
-) -> tuple[Exported, Blob]:
+    *,
+    damaged: bool = False,
+) -> tuple[Exported, Blob, bytes | None]:
     recording = whole if options.steps is None else _only(whole, *options.steps)
     recording = replace(recording, session=replace(recording.session, file=None))
     if options.form is ExportForm.CASSETTE:
-        _check_sizes(recording)
+        check_sizes(recording)
     removed, before = Removed(), recording
     if patterns:
         recording, blob, removed = with_matches_removed(
             recording, blob, Removal(patterns), lambda done, total: on_progress(_LOOKED_THROUGH, done, total)
         )
-    if recording != before or len(recording.steps) < len(whole.steps):
+    if recording != before or len(recording.steps) < len(whole.steps) or damaged:
         recording = _under_its_own_id(recording)
+    cassette = None
+    if options.form is ExportForm.CASSETTE and not options.strict:
+        look = StepLook(recording, blob, on_progress)
+        cassette, findings = write_cassette(recording, look.blob, look), look.findings
+    else:
+        findings = findings_in(recording, blob, on_progress)
     export = Exported(
         source=source,
         recording=recording,
         form=options.form,
         removed=removed,
-        findings=findings_in(recording, blob, on_progress),
+        findings=findings,
         left_out=len(whole.steps) - len(recording.steps),
     )
-    return export, blob
+    return export, blob, cassette
 
 
 def findings_in(recording: Recording, blob: Blob, on_progress: OnProgress = ignored) -> tuple[SecretFinding, ...]:
     """What looks like a secret in anything of a recording."""
-    scan = Scan()
-    start, end = recording.session.start, recording.session.end
+    look = StepLook(recording, blob, on_progress)
+    for step in recording.steps:
+        look(step)
+    return look.findings
 
-    def look(text: str, place: TextPlace) -> str:
+
+class StepLook:
+    """Looks through a recording step by step, and holds the bodies of the last one for who needs them next."""
+
+    def __init__(self, recording: Recording, blob: Blob, on_progress: OnProgress) -> None:
+        self._scan = Scan()
+        self._blob = blob
+        self._lately: dict[BlobId, bytes] = {}
+        self._on_progress = on_progress
+        self._done, self._total = 0, len(recording.steps)
+        start, end = recording.session.start, recording.session.end
+        self._scan.text(" ".join(start.command), "command line")
+        with_outline_changed(recording, self._outline)
+        for stream in () if end is None else STREAMS:
+            if (printed := getattr(end, stream)) is not None:
+                self._scan.body(blob(printed), (), stream)
+
+    def _outline(self, text: str, place: TextPlace) -> str:
         short = place.path.removeprefix("session.").removeprefix("start.")
-        scan.placed(text, replace(place, path=short), "session")
+        self._scan.placed(text, replace(place, path=short), "session")
         return text
 
-    scan.text(" ".join(start.command), "command line")
-    with_outline_changed(recording, look)
-    if end is not None:
-        for stream, printed in (("stdin", end.stdin), ("stdout", end.stdout), ("stderr", end.stderr)):
-            if printed is not None:
-                scan.body(blob(printed), (), stream)
-    for done, step in enumerate(recording.steps, 1):
-        _scan_step(scan, step, blob)
-        on_progress(_LOOKED_THROUGH, done, len(recording.steps))
-    return scan.findings
+    def __call__(self, step: Step) -> None:
+        self._lately.clear()
+        _scan_step(self._scan, step, self.blob)
+        self._done += 1
+        self._on_progress(_LOOKED_THROUGH, self._done, self._total)
+
+    def blob(self, name: BlobId) -> bytes:
+        if name not in self._lately:
+            self._lately[name] = self._blob(name)
+        return self._lately[name]
+
+    @property
+    def findings(self) -> tuple[SecretFinding, ...]:
+        return self._scan.findings
 
 
 def _scan_step(scan: Scan, step: Step, blob: Blob) -> None:
@@ -338,12 +371,13 @@ def _under_its_own_id(recording: Recording) -> Recording:
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _written(export: Exported, blob: Blob, options: ExportOptions, on_progress: OnProgress) -> bytes:
+def _contents(export: Exported, blob: Blob, options: ExportOptions, on_progress: OnProgress) -> Iterable[bytes]:
+    """What the file holds, in pieces: an archive repeats a conversation with every request, and may be very long."""
     match options.form:
         case ExportForm.CASSETTE:
-            return write_cassette(export.recording, blob)
+            return (write_cassette(export.recording, blob),)
         case ExportForm.MARKDOWN:
-            return _report(export, blob, options, on_progress).encode()
+            return (_report(export, blob, options, on_progress).encode(),)
         case ExportForm.HAR:
             steps = export.recording.steps
             if steps and len(export.without_form) == len(steps):
@@ -351,7 +385,7 @@ def _written(export: Exported, blob: Blob, options: ExportOptions, on_progress: 
                     f"No step of {export.source.id} went over HTTP, so an HTTP archive of it would be empty.",
                     hint=f"rewind export {export.source.ref}, or with --markdown",
                 )
-            return write_har(export.recording, blob)
+            return har_pieces(export.recording, blob)
 
 
 def _report(export: Exported, blob: Blob, options: ExportOptions, on_progress: OnProgress) -> str:
@@ -400,28 +434,3 @@ def _target(export: Exported, options: ExportOptions) -> Path:
     session = export.session
     named = _NOT_IN_FILE_NAMES.sub("-", session.start.name or "").strip(".-")[:80]
     return wanted / f"{named or session.id}{options.form.ending}"
-
-
-def _put(path: Path, data: bytes, *, force: bool) -> bytes:
-    """Write the file, and give what it holds. Another file of that name is left alone, unless ``force``."""
-    try:
-        if path.exists() and not force and not _holds(path, data):
-            raise UsageError(
-                f"{str(path)!r} already exists and holds something else.",
-                hint="--force replaces it, -o FILE writes elsewhere",
-            )
-        write_cassette_file(path, data)
-        return path.read_bytes()
-    except OSError as problem:
-        raise EnvironmentProblem(f"{str(path)!r} cannot be written: {problem.strerror}.") from problem
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    """Whether the file says the same; packed by another version of the packer, it may say it in other bytes."""
-    there = path.read_bytes()
-    if there == data or not path.name.endswith(".zst"):
-        return there == data
-    try:
-        return unpacked(there) == data
-    except BadCassette:
-        return False

@@ -27,7 +27,7 @@ from rewind.redaction.recording_texts import TextPlace
 from rewind.redaction.values import PLACEHOLDER, is_location, looks_random
 from rewind.wire.encoding import decode_as_far_as_possible
 from rewind.wire.eventstream import begins_with_a_frame
-from rewind.wire.growing_fold import places_shared
+from rewind.wire.growing_json import places_shared
 
 _MOST_HITS = 500
 _DEEPEST = 3

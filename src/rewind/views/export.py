@@ -1,6 +1,5 @@
 """What was written to a file, what was taken out of it before, and what was taken in from one → plain JSON."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 def exported(export: "Exported") -> dict[str, Any]:
     """A file; or, where ``file`` is ``None``, why none was written: the findings."""
-    removed, data = export.removed, export.data
+    removed, written = export.removed, export.written
     return {
         "schema": "rewind/export@1",
         "file": None if export.file is None else str(export.file),
@@ -23,8 +22,8 @@ def exported(export: "Exported") -> dict[str, Any]:
         "steps": len(export.recording.steps),
         "left_out": export.left_out,
         "without_form": list(export.without_form),
-        "bytes": None if data is None else len(data),
-        "sha256": None if data is None else hashlib.sha256(data).hexdigest(),
+        "bytes": None if written is None else written.size,
+        "sha256": None if written is None else written.sha256,
         "redactions": {
             "while_recording": export.redactions,
             "removed": removed.count,

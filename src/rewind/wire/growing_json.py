@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import groupby, takewhile
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from rewind.wire.growing_fold import places_shared
-
+S = TypeVar("S")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
@@ -33,6 +32,9 @@ _MANY, _LITTLE = 4096, 64
 """Items of a list, and bytes of each: tokens, or vectors, and no conversation."""
 _DEEPEST = 2
 """Objects within objects whose lists are looked at: some APIs wrap the request."""
+
+_STRIDE = 16 * 1024
+"""Bytes between two states of a fold that are remembered."""
 
 _scan = json.JSONDecoder().raw_decode
 _blank = re.compile(r"[ \t\n\r]*").match
@@ -94,6 +96,21 @@ class Mark(NamedTuple):
     """The list."""
     items: int
     """Of the list, up to there."""
+
+
+def places_shared(known: bytes, body: bytes, places: int, end: Callable[[int], int]) -> int:
+    """How many of the places in the known body stand within what both begin with; ``end`` of a count says where.
+
+    Nearly all do, or next to none; and comparing is quick, but copying is not.
+    """
+    view = memoryview(known)
+    least, most, back = places, places, 1
+    while least and not body.startswith(view[: end(least)]):
+        least, most, back = max(0, least - back), least - 1, back * 2
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if body.startswith(view[: end(middle)]) else (least, middle - 1)
+    return least
 
 
 class _Known(NamedTuple):
@@ -333,3 +350,66 @@ def loads(body: bytes) -> Any:
 
 REQUESTS = GrowingJson()
 """For the bodies of requests: whoever asks what a request says, it is read once."""
+
+
+# ── counted and hashed once ──────────────────────────────────────────────────────────────────────────────────
+
+More = Callable[[S, bytes, int, int], S]
+"""What a state becomes with the bytes of a body between two places. It must not change the state it is given."""
+
+
+class _Folded(NamedTuple, Generic[S]):
+    """A body, and the state before each stride."""
+
+    body: bytes
+    states: list[S]
+
+    @property
+    def strides(self) -> int:
+        return len(self.states) - 1
+
+    def shared(self, body: bytes) -> int:
+        """How many whole strides both begin with."""
+        return places_shared(self.body, body, self.strides, lambda count: count * _STRIDE)
+
+
+class GrowingFold(Generic[S]):
+    """Folds ``more`` over the bytes of bodies: what is counted or hashed of one that begins like an earlier one goes on
+    from there. Comparing bytes takes a tenth of the time of hashing them."""
+
+    def __init__(self, start: S, more: More[S]) -> None:
+        self._start = start
+        self._more = more
+        self._known: list[_Folded[S]] = []
+        self._last = b"", start
+
+    def of(self, body: bytes) -> S:
+        """What the whole body comes to."""
+        if body is not self._last[0]:
+            self._last = body, self._folded(body)
+        return self._last[1]
+
+    def _folded(self, body: bytes) -> S:
+        if len(body) < _STRIDE:
+            return self._more(self._start, body, 0, len(body))
+        known, shared = None, 0
+        for one in self._known:
+            if (strides := one.shared(body)) > shared:
+                known, shared = one, strides
+            if known is not None and shared > _ALIKE * known.strides:
+                break
+        states = [self._start] if known is None else known.states[: shared + 1]
+        for at in range((len(states) - 1) * _STRIDE, len(body) - _STRIDE + 1, _STRIDE):
+            states.append(self._more(states[-1], body, at, at + _STRIDE))
+        goes_on = known is not None and shared > _ALIKE * known.strides
+        self._remember(_Folded(body, states), known if goes_on else None)
+        return self._more(states[-1], body, (len(states) - 1) * _STRIDE, len(body))
+
+    def _remember(self, new: _Folded[S], gone_on_from: _Folded[S] | None) -> None:
+        kept, size = [new], len(new.body)
+        for one in self._known:
+            if one is not gone_on_from:
+                size += len(one.body)
+                if size <= _KEPT_SIZE and len(kept) < _KEPT:
+                    kept.append(one)
+        self._known = kept

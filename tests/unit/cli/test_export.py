@@ -64,8 +64,11 @@ def test_a_file_that_holds_something_else_is_left_alone(rewind: Rewind, shelf: S
 def test_the_form_follows_the_ending_and_dash_is_stdout(rewind: Rewind, shelf: Shelf, tmp_path: Path) -> None:
     a_run(shelf)
     assert json.loads(rewind("export", "refund", "-o", "-", "--har").data)["log"]["entries"]
-    exported = export_session(shelf.home, "refund", ExportOptions(output="-"))
-    assert rewind("export", "refund", "-o", "-").data == exported.data
+    pieces: list[bytes] = []
+    exported = export_session(shelf.home, "refund", ExportOptions(output="-"), put=pieces.append)
+    assert rewind("export", "refund", "-o", "-").data == b"".join(pieces)
+    assert exported.written is not None
+    assert exported.written.sha256 == hashlib.sha256(b"".join(pieces)).hexdigest()
     assert rewind("export", "refund", "-o", "-", "--markdown").text.startswith("# Session 9b2c0d1e · `refund`\n")
     for name, begins in (
         ("a.har", b"{"),

@@ -3,19 +3,21 @@
 import base64
 import gzip
 import json
+import random
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording, WebSocketMessage, websocket_log
-from rewind.formats.har import read_har, write_har
+from rewind.formats.har import har_pieces, read_har
 from rewind.model.http import HttpResponse, ResponseHead
-from rewind.model.ids import SessionId
+from rewind.model.ids import BlobId, SessionId
 from rewind.model.session import SessionFile
 from rewind.model.step import Ending
 from rewind.reading.import_ import session_of_exchanges
 from rewind.store.session_files import SessionFileReader
 from support.exchanges import answer_with, request_of
+from unit.store.taping import taped
 
 BYTES = bytes(range(256))
 PLAIN = '{"text":"Grüße 🙂"}'.encode()
@@ -73,7 +75,7 @@ def session_of(foreign: ForeignRecording) -> SessionFile:
 
 
 def har_of(portable: SessionFile) -> bytes:
-    return write_har(portable.recording, SessionFileReader(portable).blob)
+    return b"".join(har_pieces(portable.recording, SessionFileReader(portable).blob))
 
 
 RECORDED = session_of(ForeignRecording(exchanges=EXCHANGES, tool="test"))
@@ -203,3 +205,27 @@ def test_a_body_that_is_not_the_log_of_a_websocket_is_written_as_a_body() -> Non
         content = entry["response"]["content"]
         plain = base64.b64decode(content["text"]) if content.get("encoding") else content["text"].encode()
         assert plain == body or entry["_webSocketMessages"] == []
+
+
+def test_an_archive_is_written_entry_by_entry() -> None:
+    source, messages, exchanges = random.Random(1), [], []
+    for _ in range(40):
+        messages.append({"role": "user", "content": f"{source.getrandbits(4000):x}\n\u2028 and\nmore"})
+        exchanges.append((json.dumps({"messages": messages}, ensure_ascii=False).encode(), b'{"a": "\\n"}'))
+    tape = taped(exchanges)
+    asked: list[BlobId] = []
+
+    def blob(name: BlobId) -> bytes:
+        asked.append(name)
+        return tape.blobs[name]
+
+    pieces, most = [], 0
+    for piece in har_pieces(tape.recording, blob):
+        pieces.append(piece)
+        most, asked = max(most, len(asked)), []
+
+    assert most <= 3, "no more than the bodies of one step"
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 10
+    whole = b"".join(pieces)
+    assert whole == (json.dumps(json.loads(whole), ensure_ascii=False, indent=2) + "\n").encode()
+    assert len(json.loads(whole)["log"]["entries"]) == 40

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import BadCassette
-from rewind.formats.har import write_har
+from rewind.formats.har import har_pieces
 from rewind.reading import import_ as importing
 from rewind.reading.import_ import import_file
 from rewind.store.cassette.read import read_cassette
@@ -118,7 +118,7 @@ def test_another_session_that_has_the_id_by_chance_is_left_alone(home: Path, tmp
 def test_a_har_is_imported_and_what_we_write_of_it_is_imported_again(home: Path, tmp_path: Path) -> None:
     import_file(home, written(tmp_path, cassette("one", "two")))
     with opened(home, "last") as reader:
-        har = write_har(reader.recording(), reader.blob)
+        har = b"".join(har_pieces(reader.recording(), reader.blob))
         bodies = [reader.blob(step.request.body) for step in reader.recording().steps]
     imported = import_file(home, written(tmp_path, har, "again.har"), name="again")
     assert (imported.tool, imported.steps) == ("HAR (rewind)", 2)

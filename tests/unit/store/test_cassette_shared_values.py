@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from rewind.store.cassette import json_bodies, shared_values
+from rewind.store.cassette import shared_values
 from rewind.store.cassette.json_text import JsonTextStyle, escaped
 from rewind.store.cassette.read import read_cassette
 from unit.store.making import words
@@ -53,7 +53,7 @@ def test_how_a_request_is_written_is_found_out_from_what_is_new_of_it(
     tape: Taped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted()
-    monkeypatch.setattr(json_bodies, "escaped", counted)
+    monkeypatch.setattr(shared_values, "escaped", counted)
 
     data = tape.cassette()
 

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from rewind.wire import growing_fold
-from rewind.wire.growing_fold import GrowingFold
+from rewind.wire import growing_json
+from rewind.wire.growing_json import GrowingFold
 
 
 class Looking:
@@ -49,8 +49,8 @@ def test_conversations_side_by_side_are_each_looked_at_once() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_bodies_come_to_what_each_comes_to_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing_fold, "_STRIDE", 7)
-    monkeypatch.setattr(growing_fold, "_KEPT_SIZE", 300)
+    monkeypatch.setattr(growing_json, "_STRIDE", 7)
+    monkeypatch.setattr(growing_json, "_KEPT_SIZE", 300)
     source = random.Random(seed)
 
     def more(state: "hashlib._Hash", body: bytes, start: int, end: int) -> "hashlib._Hash":

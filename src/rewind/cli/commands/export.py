@@ -1,6 +1,7 @@
 """``rewind export``: a session becomes a file that can be shared, read in a review, and replayed anywhere."""
 
 import re
+from contextlib import ExitStack
 
 import click
 
@@ -100,14 +101,18 @@ def command(
         force=force,
         prices=app.prices if form is ExportForm.MARKDOWN else None,
     )
-    with progress_line() as on_progress:
-        exported = export_session(app.home, session, options, on_progress=on_progress)
+    with ExitStack() as shown:
+        on_progress = shown.enter_context(progress_line())
+
+        def put(data: bytes) -> None:
+            shown.close()
+            write_data(data)
+
+        exported = export_session(app.home, session, options, put=put, on_progress=on_progress)
     if as_json:
         print_json(views.exported(exported))
-    elif exported.data is not None and exported.file is None:
-        write_data(exported.data)
     flags = tuple(name for name, given in (("--har", har), ("--markdown", markdown)) if given)
     print_exported(err(), exported, ExportCommand(session, options, flags, home=app.home_flag))
-    if exported.data is None:
+    if exported.written is None:
         return ExitCode.DIFFERENT
     return ExitCode.ENVIRONMENT if exported.recording.damage else ExitCode.OK

@@ -38,7 +38,7 @@ class ExportCommand(NamedTuple):
 
 def print_exported(terminal: Terminal, exported: "Exported", command: ExportCommand) -> None:
     """The last lines of ``rewind export``: what was written; or that nothing was, and why."""
-    if exported.data is None:
+    if exported.written is None:
         terminal.line(
             Span("Nothing was written", "bold red"),
             f": {exported.source.id} may hold secrets, and --strict-secrets was given.",
@@ -50,7 +50,7 @@ def print_exported(terminal: Terminal, exported: "Exported", command: ExportComm
     total = len(exported.recording.steps) + exported.left_out
     written = total - exported.left_out - len(missing)
     steps = plural(written, "step") + (f" of {total}" if written < total else "")
-    terminal.line("Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {size(len(exported.data))})")
+    terminal.line("Exported ", Span(session.id, "bold"), f" to {file}  ({steps}, {size(exported.written.size)})")
     if session.id != exported.source.id:
         terminal.line(f"  it differs from {exported.source.id}, so it has its own id")
     if exported.left_out:
@@ -157,7 +157,7 @@ def _print_findings(terminal: Terminal, exported: "Exported", command: ExportCom
         terminal.line(f"    {step}{place}: ", Span(finding.kind, "yellow"), f" {finding.excerpt}{more}")
     if len(findings) > _SHOWN:
         terminal.line(f"    … and {len(findings) - _SHOWN} more; --json has all")
-    if exported.data is not None:
+    if exported.written is not None:
         terminal.line(Span(f"  {_shown(exported)} was written, and holds them", "yellow"))
     known = list(dict.fromkeys(finding.expression for finding in findings if finding.expression))[:3]
     again = command.with_patterns(known or ["PATTERN"], force=exported.file is not None)

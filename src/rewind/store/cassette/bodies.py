@@ -17,13 +17,12 @@ from rewind.model.ids import BlobId
 from rewind.model.step import NO_BYTES
 from rewind.store.cassette import json_text
 from rewind.store.cassette.fields import Fields, bad, count, counts, digest, fields_of, text, texts
-from rewind.store.cassette.json_bodies import JsonBodies
 from rewind.store.cassette.json_text import PLAIN, WHITESPACE, JsonTextStyle, OddJson, lines_of, pieces_of
 from rewind.store.cassette.references import Addressed, References
 from rewind.store.cassette.seal import MOST_OF_JSON, UnsealedCassette, ValueBudget
-from rewind.store.cassette.shared_values import BodySums, SharedTexts
+from rewind.store.cassette.shared_values import BodySums, JsonBodies, SharedTexts
 from rewind.wire.encoding import StreamDecoder, UndecodableBody, decode
-from rewind.wire.growing_fold import GrowingFold
+from rewind.wire.growing_json import GrowingFold
 from rewind.wire.json_weight import quick_weight
 
 Form = Literal["json", "events", "lines", "text", "bytes"]
