@@ -295,6 +295,8 @@ def _read(source: _Source, name: str, kind: str) -> Any:
             if isinstance(value, str) and source.text:
                 value = [entry.strip() for entry in value.split(",") if entry.strip()]
             if isinstance(value, list | tuple) and all(isinstance(entry, str) and entry for entry in value):
+                if name == "keep":
+                    check_keep(value, where=f"{source.where(name)}: 'keep': ")
                 return _uploads(source, value) if name == "telemetry" else tuple(value)
         case "patterns":
             if isinstance(value, str) and source.text:
@@ -338,6 +340,19 @@ _WANTED = {
     "number": "a number above 0",
     "size": "a size such as 500M or 20G, with its unit",
 }
+
+
+KEEP_WORDS = ("failed", "interrupted", "broken", "ok", "named", "tagged", "imported", "pinned")
+
+
+def check_keep(words: Iterable[str], where: str = "") -> None:
+    """Whether these say which sessions to keep, in the words of ``prune --keep``. Raises UsageError."""
+    for word in words:
+        if word not in KEEP_WORDS and not re.fullmatch(r"(tag|name)=.+", word, re.DOTALL):
+            raise UsageError(
+                f"{where}{word!r} does not say which sessions to keep.",
+                hint=f"one of {', '.join(KEEP_WORDS)}, tag=KEY[=VALUE], name=PATTERN",
+            )
 
 
 def size_in(text: str) -> int:

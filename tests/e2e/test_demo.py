@@ -66,6 +66,16 @@ def test_the_demo_suggests_the_store_it_was_given(tmp_path: Path) -> None:
     assert "refund-good" in listed.text
 
 
+def test_a_store_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for home in ("/proc/store", str(tmp_path / "file" / "store")):
+        result = run_rewind(["demo", "--home", home], tmp_path / "unused", cwd=tmp_path)
+        assert result.code == ExitCode.ENVIRONMENT
+        assert "rewind: The demo could not be recorded. " in result.talk
+        assert home in result.talk.partition("The demo")[2]
+        assert "Somebody changed" not in result.talk, "the second run would only be in vain"
+
+
 def test_the_demo_is_called_rewind_where_the_shell_finds_it(tmp_path: Path) -> None:
     path = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     shown = said(run_rewind(["demo"], tmp_path / "store", path, cwd=tmp_path).ok())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.dataclass import dataclass
-from rewind.errors import ExitCode
+from rewind.errors import EnvironmentProblem, ExitCode
 from rewind.pricing.prices import DEMO_PATH, Prices
 from rewind.reading.sessions import cost_of_session
 from rewind.runs.record import RecordOptions, RecordResult, record
@@ -187,7 +187,12 @@ def run_demo(home: Path, say: Callable[[str], None], prices: Prices) -> Demo:
 
 
 def _record(home: Path, name: str, command: tuple[str, ...], variables: dict[str, str]) -> RecordResult:
-    return record(RecordOptions(command=command, home=home, name=name, variables=variables))
+    result = record(RecordOptions(command=command, home=home, name=name, variables=variables))
+    if not result.session_id:
+        raise EnvironmentProblem(
+            f"The demo could not be recorded. {result.broken}", hint="--home DIR, for a store elsewhere"
+        )
+    return result
 
 
 def _line(label: str, result: RecordResult, cost: str) -> str:

@@ -67,17 +67,21 @@ class ExportForm(StrEnum):
 
     @property
     def ending(self) -> str:
-        return {"cassette": ".rw", "har": ".har", "markdown": ".md"}[self.value]
+        return self.endings[0]
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """How files of this form may be called."""
+        return {"cassette": (".rw", ".rw.zst"), "har": (".har",), "markdown": (".md", ".markdown")}[self.value]
 
 
 def form_named_by(output: str | None) -> ExportForm:
     """The form that the ending of a file asks for. Raises UsageError."""
     name = (output or "").lower()
-    if name.endswith(".har"):
-        return ExportForm.HAR
-    if name.endswith((".md", ".markdown")):
-        return ExportForm.MARKDOWN
-    if name in ("", "-") or name.endswith((".rw", ".rw.zst", "/")) or Path(name).is_dir():
+    for form in ExportForm:
+        if name.endswith(form.endings):
+            return form
+    if name in ("", "-") or name.endswith("/") or Path(name).is_dir():
         return ExportForm.CASSETTE
     raise UsageError(
         f"{output!r} does not end in .rw, .rw.zst, .har or .md.",

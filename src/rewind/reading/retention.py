@@ -10,23 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, UsageError
-from rewind.model.outcome import Outcome, outcome_of
+from rewind.model.outcome import outcome_of
 from rewind.model.session import Session, Status, split_step
+from rewind.settings import Settings, check_keep
 from rewind.store.deletion import QUICK, delete_sessions, set_pinned, size_on_disk
 from rewind.store.deletion import finish_deletions as finish_deletions
 from rewind.store.files import check_home, session_folders, start_from_name
 from rewind.store.journal.reader import peek
 from rewind.store.library import Library
 
-if TYPE_CHECKING:
-    from rewind.settings import Settings
-
 DAY = 86_400
-KEPT_BY_STATUS = tuple(outcome.value for outcome in (Outcome.FAILED, Outcome.INTERRUPTED, Outcome.BROKEN, Outcome.OK))
 _FORK = re.compile(rb'"forked_from":\{"session":"([0-9a-f]{8})"')
 _FIRST_LINE = 64 * 1024
 _LEAST_OF_AN_ID = 4
@@ -44,13 +40,7 @@ class RetentionRules:
     """What stays all the same, in the words of ``prune --keep``. What is pinned, or runs, stays in any case."""
 
     def __post_init__(self) -> None:
-        for word in self.keep:
-            known = word in (*KEPT_BY_STATUS, "named", "tagged", "imported", "pinned")
-            if not known and not re.fullmatch(r"(tag|name)=.+", word, re.DOTALL):
-                raise UsageError(
-                    f"{word!r} does not say which sessions to keep.",
-                    hint=f"one of {', '.join(KEPT_BY_STATUS)}, named, tagged, imported, tag=KEY[=VALUE], name=PATTERN",
-                )
+        check_keep(self.keep)
 
     def why_kept(self, session: Session) -> str | None:
         """Why it stays, in one word; ``None`` if it may go."""
@@ -144,7 +134,7 @@ def prune(home: Path, rules: RetentionRules, *, dry_run: bool = False) -> Deleti
     return replace(_with_forks(planned), is_forecast=True) if dry_run else _carried_out(planned)
 
 
-def retain(home: Path, settings: "Settings", *, now: float, began: float, at_most: int = QUICK) -> Deletion | None:
+def retain(home: Path, settings: Settings, *, now: float, began: float, at_most: int = QUICK) -> Deletion | None:
     """After a run: delete what the settings let go; ``None`` where they say nothing.
 
     What was recorded since ``began`` stays, and so does what somebody imported: this is for what piles up by itself.
@@ -159,7 +149,7 @@ def retain(home: Path, settings: "Settings", *, now: float, began: float, at_mos
 
 
 def rules_of(
-    settings: "Settings", *, now: float, before: float | None = None, keep: tuple[str, ...] = ()
+    settings: Settings, *, now: float, before: float | None = None, keep: tuple[str, ...] = ()
 ) -> RetentionRules:
     """The rules of the settings; what is given for this time takes precedence, and more may be kept."""
     if before is None and settings.keep_days is not None:

@@ -17,7 +17,13 @@ from rewind.pricing.spending import Pricing
 from rewind.store.files import FOLDER, Progress, check_home, open_to_read, session_folders
 from rewind.store.journal.reader import FolderReader, SessionReader, count_totals, peek
 from rewind.store.journal.totals import Totals, totals_of
-from rewind.store.session_files import SessionFileReader, is_session_file, names_session_file, open_session_file
+from rewind.store.session_files import (
+    SessionFileReader,
+    is_session_file,
+    names_session_file,
+    not_a_session,
+    open_session_file,
+)
 from rewind.store.verify import Damage, verify_session
 from rewind.text import age
 
@@ -182,6 +188,8 @@ class Library:
 
     def _not_found(self, ref: str, folders: list[str]) -> SessionNotFound:
         if (problem := self._no_step(ref)) is not None:
+            return problem
+        if (problem := not_a_session(ref)) is not None:
             return problem
         shown = repr(ref if len(ref) <= 80 else ref[:79] + "…")
         if names_session_file(ref):

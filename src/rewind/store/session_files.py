@@ -1,12 +1,13 @@
 """Files that hold a session: which they are, and how each kind is read."""
 
 import os
+import shlex
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from rewind.errors import BadCassette
-from rewind.formats.recognise import FileKind, kind_by_ending
+from rewind.errors import BadCassette, SessionNotFound
+from rewind.formats.recognise import ACCEPTED, BEGINNING, FileKind, is_recording, kind_by_ending, kind_of
 from rewind.model.ids import BlobId
 from rewind.model.session import Recording, SessionFile
 from rewind.model.step import NO_BYTES, Step
@@ -24,6 +25,35 @@ def names_session_file(ref: str) -> bool:
 def is_session_file(ref: str) -> bool:
     """True if a reference is the path of a cassette or a trace that exists."""
     return names_session_file(ref) and Path(ref).is_file()
+
+
+def not_a_session(ref: str) -> SessionNotFound | None:
+    """What a file or folder of that path is, where it is no session by itself; ``None`` if there is none."""
+    path, shown = Path(ref), repr(ref)
+    try:
+        if ref and path.is_dir():
+            return SessionNotFound(
+                f"No session is called {shown}; there is a folder of that name.",
+                hint=f"rewind list shows the sessions; rewind import {shlex.quote(ref)} takes in recordings from it",
+            )
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            beginning = file.read(BEGINNING)
+    except (OSError, ValueError):  # too long for a path, or nobody's to read
+        return None
+    if not is_recording(beginning, path.name):
+        return SessionNotFound(
+            f"No session is called {shown}, and the file of that name is not a cassette, nor anything else to import.",
+            hint=ACCEPTED,
+        )
+    kind = kind_of(beginning, path.name)
+    named = {FileKind.CASSETTE: ", or named *.rw", FileKind.TRACE: ", or named *.jsonl"}
+    return SessionNotFound(
+        f"No session is called {shown}; the file of that name is {kind}, and can be used once it is "
+        f"imported{'' if kind is None else named.get(kind, '')}.",
+        hint=f"rewind import {shlex.quote(ref)}",
+    )
 
 
 def open_session_file(path: str) -> SessionFile:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,28 @@ def test_a_pattern_that_takes_for_ever_is_given_up(
     ran = rewind("export", "9b2c", "--redact", "(a+)+$")
     assert (ran.code, "for one step. Nothing was written." in ran.talk) == (2, True)
     assert not list(tmp_path.glob("*.rw"))
+
+
+@pytest.mark.parametrize("output", ["missing/run.rw", "missing/", "a/b c/run.har"])
+def test_a_folder_that_is_not_there_is_not_made_up(rewind: Rewind, shelf: Shelf, tmp_path: Path, output: str) -> None:
+    refund(begin(shelf, "aaaa0001")).end()
+    ran = rewind("export", "aaaa0001", "-o", output)
+    folder = output.rpartition("/")[0]
+    assert (ran.code, f"There is no folder {folder!r}." in ran.talk) == (2, True)
+    command = shlex.split(ran.talk.partition("try: ")[2])
+    assert command == ["mkdir", "-p", folder]
+    assert not (tmp_path / folder).exists()
+
+
+@pytest.mark.parametrize("flag", ["--har", "--markdown"])
+@pytest.mark.parametrize("name", ["run.har", "run.md", "run.rw", "run.rw.zst", "RUN.HAR"])
+def test_a_form_is_not_written_under_the_name_of_another(
+    rewind: Rewind, shelf: Shelf, tmp_path: Path, flag: str, name: str
+) -> None:
+    refund(begin(shelf, "aaaa0001")).end()
+    ran = rewind("export", "aaaa0001", flag, "-o", name)
+    fits = name.lower().endswith({"--har": ".har", "--markdown": ".md"}[flag])
+    assert (ran.code, (tmp_path / name).exists()) == ((0, True) if fits else (2, False))
+    if not fits:
+        other = shlex.split(ran.talk.partition("try: ")[2].partition(",")[0])
+        assert rewind("export", "aaaa0001", flag, *other).code == 0

@@ -10,7 +10,7 @@ from rewind.model.clock import SystemClock
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Lineage
 from rewind.reading.retention import RetentionRules, prune, retain
-from rewind.settings import read_settings
+from rewind.settings import KEEP_WORDS, read_settings
 from rewind.store.deletion import size_on_disk
 from unit.cli.shelf import Rewind, Shelf
 
@@ -335,3 +335,19 @@ def test_config_shows_the_limits(rewind: Rewind, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.rewind]\nkeep-days = 7.5\nmax-size = "20G"\n')
     shown = {one["name"]: one["value"] for one in json.loads(rewind("config", "--json").data)["settings"]}
     assert (shown["keep_days"], shown["max_size"], shown["keep"]) == (7.5, 20 * 1024**3, [])
+
+
+@pytest.mark.parametrize("command", [("record", "--", "touch", "ran"), ("list",), ("prune", "--older-than", "1d")])
+def test_a_wrong_keep_in_the_settings_is_said_before_anything_is_run(
+    rewind: Rewind, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.rewind]\nkeep_days = 3\nkeep = ["failed", "fialed"]\n')
+    ran = rewind(*command)
+    assert (ran.code, not (tmp_path / "ran").exists()) == (2, True)
+    assert "[tool.rewind]: 'keep': 'fialed' does not say which sessions to keep." in ran.talk
+
+
+def test_every_word_that_keeps_is_in_the_help(rewind: Rewind) -> None:
+    told = " ".join(rewind("prune", "--help").text.split())
+    for word in KEEP_WORDS:
+        assert f" {word}," in told, word

@@ -1,7 +1,11 @@
 """``rewind export``: a session becomes a file that can be shared, read in a review, and replayed anywhere."""
 
 import re
+import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +15,9 @@ from rewind.cli.screens.export import ExportCommand, print_exported
 from rewind.cli.screens.terminal import err
 from rewind.errors import ExitCode, UsageError
 from rewind.views import export as views
+
+if TYPE_CHECKING:
+    from rewind.reading.export import ExportForm
 
 _Range = tuple[int | None, int | None]
 _RANGE = re.compile(r"(\d{1,9})?(\.\.)?(\d{1,9})?", re.ASCII)
@@ -92,6 +99,7 @@ def command(
     from rewind.reading.export import ExportForm, ExportOptions, StepRange, export_session, form_named_by
 
     form = ExportForm.HAR if har else ExportForm.MARKDOWN if markdown else form_named_by(output)
+    _check_output(output or "", form, [ending for other in ExportForm if other is not form for ending in other.endings])
     options = ExportOptions(
         form=form,
         output=output,
@@ -112,7 +120,19 @@ def command(
     if as_json:
         print_json(views.exported(exported))
     flags = tuple(name for name, given in (("--har", har), ("--markdown", markdown)) if given)
-    print_exported(err(), exported, ExportCommand(session, options, flags, home=app.home_flag))
+    print_exported(err(), exported, ExportCommand(session, options, flags))
     if exported.written is None:
         return ExitCode.DIFFERENT
     return ExitCode.ENVIRONMENT if exported.recording.damage else ExitCode.OK
+
+
+def _check_output(output: str, form: "ExportForm", other_endings: Sequence[str]) -> None:
+    """A name that says another form, and a folder that is not there, are more often a slip than a wish."""
+    if output.lower().endswith(tuple(other_endings)):
+        raise UsageError(
+            f"--{form} writes another form than {output!r} has by its name.",
+            hint=f"-o {shlex.quote(str(Path(output).with_suffix(form.ending)))}, or without --{form}",
+        )
+    folder = Path(output) if output.endswith("/") else Path(output).parent
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {str(folder)!r}.", hint=f"mkdir -p {shlex.quote(str(folder))}")

@@ -21,8 +21,8 @@ from rewind.views import store as views
     "--keep",
     multiple=True,
     metavar="WHICH",
-    help="Not these: failed, interrupted, broken, ok, named, tagged, imported, tag=KEY[=VALUE], name=PATTERN "
-    "(repeatable: any of them). Pinned and running ones always stay",
+    help="Not these: failed, interrupted, broken, ok, named, tagged, imported, pinned, tag=KEY[=VALUE], "
+    "name=PATTERN (repeatable: any of them). Pinned and running ones always stay",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted")
 @json_option

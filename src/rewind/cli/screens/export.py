@@ -21,7 +21,6 @@ class ExportCommand(NamedTuple):
     session: str
     options: "ExportOptions"
     flags: tuple[str, ...] = ()
-    home: str | None = None
 
     def with_patterns(self, patterns: Sequence[str], *, force: bool) -> str:
         """The same command with these patterns besides."""
@@ -31,7 +30,6 @@ class ExportCommand(NamedTuple):
         words += ["-o", options.output] if options.output is not None else []
         words += self.flags
         words += ["--strict-secrets"] if options.strict else []
-        words += ["--home", self.home] if self.home is not None else []
         words += [word for pattern in (*options.redact, *patterns) for word in ("--redact", pattern)]
         return shlex.join([*words, *(["--force"] if force or options.force else [])])
 

@@ -1,6 +1,7 @@
 """Reading a cassette: a session is put together from records that may be anybody's."""
 
 import os
+import shlex
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def read_cassette(data: bytes, *, file: str) -> SessionFile:
     try:
         return _read(data, file)
     except BadCassette as problem:
-        raise problem.about(file) from problem
+        hint = problem.hint and problem.hint.replace("FILE", shlex.quote(file))
+        raise problem.about(file, hint=hint) from problem
     except (RecursionError, OverflowError, MemoryError, UnicodeError) as error:
         raise BadCassette(f"It cannot be read ({error}).", path=file) from error
 

@@ -13,6 +13,7 @@ import zstandard
 
 from rewind.dataclass import dataclass
 from rewind.errors import BadCassette, EnvironmentProblem
+from rewind.formats.recognise import BEGINNING, FileKind, kind_of
 from rewind.store.cassette.fields import Fields, bad
 from rewind.store.cassette.json_text import DECODER
 from rewind.wire.json_weight import body_weight, is_dense, json_weight, text_weight
@@ -58,6 +59,7 @@ _STREAM = re.compile(rb'"(?:events|lines|text)": \[')
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|[|]{7})(?: [^\n]*)?\r?$", re.MULTILINE)
 """No line of a cassette begins so: they begin with a bracket or are set in."""
 _GIT_LFS = b"version https://git-lfs.github.com/spec/"
+_AGAIN = "Where the session is, write the file again: rewind export SESSION -o FILE --force"
 _FROM_GIT = "If git changed its line ends, add a line to .gitattributes: *.rw -text"
 
 
@@ -151,7 +153,11 @@ def _unsealed(data: bytes, otherwise: str) -> BadCassette:
         )
     if data.startswith(_GIT_LFS):
         return BadCassette("It is only a pointer of git LFS, not the file itself.", hint="Fetch it: git lfs pull")
-    return BadCassette(otherwise, hint=_FROM_GIT if b"\r\n" in data[:_LONGEST_MANIFEST] else None)
+    kind = kind_of(data[:BEGINNING], "")
+    if kind not in (None, FileKind.CASSETTE):
+        return BadCassette(f"It is {kind}, not a cassette.", hint="rewind import FILE")
+    otherwise = otherwise if data else "It is empty."
+    return BadCassette(otherwise, hint=_FROM_GIT if b"\r\n" in data[:_LONGEST_MANIFEST] else _AGAIN)
 
 
 def packed(data: bytes) -> bytes:
