@@ -131,6 +131,8 @@ def without_volatile(
 
 def canonical_query(head: RequestHead, volatile: Iterable[Volatile], ignore: Sequence[str]) -> list[list[str]]:
     """The parameters of the query, sorted, without credentials and volatile ones."""
+    if not head.query:
+        return []
     paths = [parse_path(row.path) for row in volatile] + [parse_path(text) for text in ignore]
     gone = {path.name for path in paths if isinstance(path, Parameter)}
     folded = _fold(head.query)

@@ -60,10 +60,10 @@ def _tls_connections() -> Iterator[tuple[str, str]]:
     """Inode and far address of every established connection to port 443."""
     for table in ("tcp", "tcp6"):
         try:
-            lines = (PROC / "net" / table).read_text().splitlines()[1:]
+            text = (PROC / "net" / table).read_text()
         except OSError:
             continue  # no IPv6 here
-        for line in lines:
+        for line in text.splitlines()[1:] if f":{TLS_PORT:04X} {ESTABLISHED} " in text else ():
             fields = line.split()
             address, _, port = fields[2].partition(":")
             if fields[3] == ESTABLISHED and int(port, 16) == TLS_PORT:

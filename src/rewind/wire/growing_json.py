@@ -124,8 +124,10 @@ class _Known(NamedTuple):
     """Lists and objects by their name, each with its text: what stands behind the list that grows is the same again."""
     notes: dict[str, Any]
 
-    def shared(self, body: bytes) -> int:
-        """How many of the marks stand within what both begin with. Nearly all do, or next to none."""
+    def shared(self, body: bytes, more_than: int) -> int:
+        """How many of the marks stand within what both begin with; 0 if not more than that."""
+        if len(self.marks) <= more_than or not body.startswith(memoryview(self.body)[: self.marks[more_than].end]):
+            return 0
         return places_shared(self.body, body, len(self.marks), lambda count: self.marks[count - 1].end)
 
 
@@ -172,10 +174,10 @@ class GrowingJson:
             return GrownDocument(loads(body))
         known, shared = None, 0
         for one in self._known:
-            if (marks := one.shared(body)) > shared:
+            if marks := one.shared(body, shared):
                 known, shared = one, marks
-            if known is not None and shared == len(known.marks):
-                break
+                if shared == len(known.marks):
+                    break
         try:
             written = known or (self._known[0] if self._known else None)
             found = _Parse(body, known, shared, {} if written is None else written.written).read()

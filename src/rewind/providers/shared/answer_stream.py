@@ -132,6 +132,8 @@ def _told(document: Any) -> str:
 
 def _loose(error: Any) -> str:
     """The message in the many shapes that gateways and clouds give it."""
+    if not isinstance(error, dict):
+        return ""
     for key in ("message", "Message", "detail", "msg", "error_description", "error"):
         if found := text_at(error, key):
             return found

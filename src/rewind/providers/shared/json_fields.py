@@ -14,6 +14,8 @@ _LARGEST = 2**53
 def at(value: Any, *path: str | int) -> Any:
     """What is at that place, or ``None``."""
     for step in path:
+        if value is None:
+            return None
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None
         else:

@@ -37,7 +37,7 @@ BLOCK = 4 * LARGEST
 """What goes into one frame; also the size in which long streams are stored."""
 _LEVEL = 3
 _QUICK_LEVEL = 1
-_MUCH = 128 * 1024
+_MUCH = 32 * 1024
 _GLANCE = 4096
 _WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024

@@ -277,7 +277,7 @@ class PackIndex:
             self.recipes.add(body, offset)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Known:
     """A recipe that was written, ready to be leaned on."""
 
