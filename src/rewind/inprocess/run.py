@@ -51,7 +51,7 @@ from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.harness import SessionRecording, session_start
 from rewind.runs.junction import Junction
-from rewind.runs.names import NewRun, renaming
+from rewind.runs.names import NewRun, lenient_renaming, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import DUMMY_KEY, rerun_start
 from rewind.runs.surroundings import SurroundingsLookup
@@ -177,23 +177,22 @@ class InProcessRun(Caller):
 
     def _policy(self, steps: RecordedSteps, tape: Tape) -> Policy:
         options = self._options
+        new = NewRun(
+            folder=str(Path.cwd()),
+            environ=os.environ,
+            command=tuple(sys.orig_argv),
+            clock=options.clock,
+            began=options.clock.now(),
+            given=options.given,
+            match=options.match,
+            ignore_text=options.ignore_text,
+        )
         replay = Replay(
             tape,
             steps.call,
             session=steps.recording.session.id,
-            renaming=renaming(
-                steps.recording,
-                NewRun(
-                    folder=str(Path.cwd()),
-                    environ=os.environ,
-                    command=tuple(sys.orig_argv),
-                    clock=options.clock,
-                    began=options.clock.now(),
-                    given=options.given,
-                    match=options.match,
-                    ignore_text=options.ignore_text,
-                ),
-            ),
+            renaming=renaming(steps.recording, new),
+            lenient=lenient_renaming(steps.recording, new),
             allow_drift=options.allow_drift,
             on_miss_live=options.on_miss == "live",
         )

@@ -79,6 +79,16 @@ class FieldDifference:
             return None
         return only_volatile(str(self.recorded), str(self.asked))
 
+    def pattern(self) -> str | None:
+        """An expression that finds what differs in two texts, and as little else as possible."""
+        if not isinstance(self.recorded, str) or not isinstance(self.asked, str):
+            return None
+        start, _ = _equal_ends(self.recorded, self.asked)
+        before = re.search(r"\S{0,24}\s?$", self.recorded[:start])
+        found = re.escape(before[0] if before else "").replace("\\ ", " ") + r"\S+"
+        is_enough = re.sub(found, "", self.recorded) == re.sub(found, "", self.asked)
+        return found if before and before[0].strip() and is_enough else None
+
     def whole(self) -> bool:
         """Whether the field is such a value and nothing else, so that ignoring it hides nothing."""
         texts = (str(self.recorded), str(self.asked))

@@ -38,6 +38,8 @@ class DifferingField:
     """The path to put into the setting ``ignore``, where that would make the field match."""
     ignores_text: bool
     """Whether that path would ignore more than the volatile value: the whole text around it."""
+    pattern: str | None = None
+    """The expression to put into the setting ``ignore_text`` in place of that, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class Miss:
     """The step that a fork is at; ``None`` in a replay."""
     command: tuple[str, ...] = ()
     """Given for this replay in place of the recorded one."""
+    only_names: bool = False
+    """Whether the nearest call is the same but for names, which were not to differ in this replay."""
 
     @property
     def ignore(self) -> tuple[str, ...]:
@@ -166,12 +170,16 @@ class Miss:
     def _ignore_lines(self) -> list[str]:
         if not self.ignore:
             return []
-        paths = ", ".join(f'"{path}"' for path in self.ignore)
         lines = [
             "  - If that differs on every run, leave it out of the comparison, in pyproject.toml:",
             "        [tool.rewind]",
-            f"        ignore = [{paths}]",
         ]
+        patterns = [field.pattern for field in self.differing if field.pattern is not None]
+        if patterns and len(patterns) == len(self.differing):
+            found = ", ".join(f"'{pattern}'" for pattern in dict.fromkeys(patterns))
+            return [*lines, f"        ignore_text = [{found}]"]
+        paths = ", ".join(f'"{path}"' for path in self.ignore)
+        lines.append(f"        ignore = [{paths}]")
         if any(field.ignores_text for field in self.differing):
             lines.append("    (this ignores the whole text of the field; holding the clock or the id still is safer)")
         return lines
@@ -179,11 +187,17 @@ class Miss:
     def _replay_advice(self) -> list[str]:
         replay = f"rewind replay {self.session}"
         command = f" -- {shlex.join(self.command)}" if self.command else ""
-        return [
-            "  - If the agent was changed on purpose, record it again:   rewind record -- …",
+        lines = [
             f"  - To ask the provider whatever was not recorded:          {replay} --on-miss live{command}",
-            f"  - To accept answers to slightly different questions:      {replay} --allow-drift{command}",
+            "  - If the agent was changed on purpose, record it again:   rewind record -- …",
         ]
+        if self.servable is not None and not self.nearest_played:
+            lines.insert(
+                0, f"  - To accept answers to slightly different questions:      {replay} --allow-drift{command}"
+            )
+        if self.only_names:
+            lines.insert(0, f"  - Only names differ; without --exact they may:            {replay}{command}")
+        return lines
 
     def _fork_advice(self) -> list[str]:
         fork = f"rewind fork {self.session}:{self.fork_at}"

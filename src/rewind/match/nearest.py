@@ -14,7 +14,7 @@ from typing import Any
 from rewind.dataclass import dataclass
 from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
-from rewind.match.difference import FieldDifference, differences
+from rewind.match.difference import FieldDifference, differences, same_json
 from rewind.match.miss import MOST_FIELDS, SHOWN_FIELDS, DifferingField, Miss, MissKind
 from rewind.providers.catalogue import FALLBACK
 
@@ -75,6 +75,7 @@ def _differing(difference: FieldDifference, *, shown: bool) -> DifferingField:
         volatile=volatile,
         ignore=(re.sub(r"\[\d+\]", "[*]", path) if whole else path) if can_be_ignored else None,
         ignores_text=not whole,
+        pattern=difference.pattern() if can_be_ignored and not whole else None,
     )
 
 
@@ -86,9 +87,22 @@ def nearest_call(call: Call, recorded: Sequence[RecordedCall]) -> RecordedCall |
         pool = [candidate for candidate in recorded if candidate.call.provider.name == call.provider.name]
         pool = pool if call.provider is not FALLBACK else []
     shape = _Shape(call)
-    pool = nlargest(200, pool, key=lambda candidate: (shape.likeness(candidate.call), not candidate.played))
-    pool = nlargest(8, pool, key=lambda candidate: (shape.closeness(candidate.call), not candidate.played))
-    return min(pool, key=lambda candidate: (_distance(candidate.call, call), candidate.played), default=None)
+
+    def is_next(candidate: RecordedCall) -> bool:
+        """What the same conversation would have asked and did not: there one message has changed."""
+        return not candidate.played and shape.is_same_turn(candidate.call)
+
+    def likeness(candidate: RecordedCall) -> tuple[bool, int, bool]:
+        return is_next(candidate), shape.likeness(candidate.call), not candidate.played
+
+    def closeness(candidate: RecordedCall) -> tuple[bool, float, bool]:
+        return is_next(candidate), shape.closeness(candidate.call), not candidate.played
+
+    def distance(candidate: RecordedCall) -> tuple[bool, int, bool]:
+        return not is_next(candidate), _distance(candidate.call, call), candidate.played
+
+    pool = nlargest(8, nlargest(200, pool, key=likeness), key=closeness)
+    return min(pool, key=distance, default=None)
 
 
 class _Shape:
@@ -97,6 +111,13 @@ class _Shape:
     def __init__(self, call: Call) -> None:
         self._turns = _conversation(call.canonical)
         self._words = _last_words(self._turns)
+
+    def is_same_turn(self, other: Call) -> bool:
+        """Whether it is as long, and most of it is the same: another message of the same place in a conversation."""
+        turns, mine = _conversation(other.canonical), self._turns
+        if len(turns) != len(mine) or len(mine) < 2:
+            return False
+        return 2 * sum(map(same_json, turns, mine)) >= len(mine) or turns[:-1] == mine[:-1]
 
     def likeness(self, other: Call) -> int:
         """Same length, same beginning, same end of the conversation."""

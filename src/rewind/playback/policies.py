@@ -70,10 +70,15 @@ class Replay(Policy):
         session: str,
         command: tuple[str, ...] = (),
         renaming: Callable[[], Renaming] | None = None,
+        lenient: Callable[[], Renaming] | None = None,
         allow_drift: bool = False,
         on_miss_live: bool = False,
     ) -> None:
-        """``command`` was given in place of the recorded one; without ``renaming`` only exact requests are answered."""
+        """``command`` was given in place of the recorded one. Without ``renaming`` only exact requests are answered.
+
+        ``lenient``, where fewer names may differ than could: to say of a miss that it differs in names alone.
+        """
+        self._lenient = lenient
         self._tape = tape
         self._command = command
         self._calls = RecordedCalls(tape, recall, session)
@@ -108,7 +113,12 @@ class Replay(Policy):
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
-        return replace(self._calls.explain(call, self._calls.recorded(steps)), command=self._command)
+        miss = self._calls.explain(call, self._calls.recorded(steps))
+        only_names = False
+        if self._lenient is not None and miss.servable is not None and not miss.nearest_played:
+            nearest = next(step for step in steps if step.index == miss.servable)
+            only_names = self._lenient().trial(self._calls.call(nearest), call) is not None
+        return replace(miss, command=self._command, only_names=only_names)
 
 
 # Stops: before each step from one on, or once one is through. They go by step, not by count: what a request matches

@@ -200,6 +200,7 @@ def as_committed(run: RecordedRun, *, exit_code: int) -> RecordedRun:
         session.start,
         command=("pytest", test),
         cwd="",
+        facts=_used_facts(run),
         key_variables=_needed_keys(session.start.key_variables, recording.steps),
         base_urls=_used_base_urls(session.start.base_urls, recording.steps),
     )
@@ -213,6 +214,14 @@ def as_committed(run: RecordedRun, *, exit_code: int) -> RecordedRun:
     )
     ended = replace(session, start=start, end=replace(end, exit_code=exit_code), status=Status.ENDED)
     return replace(run, recording=replace(recording, session=ended, surroundings=None))
+
+
+def _used_facts(run: RecordedRun) -> dict[str, str]:
+    """What requests say of the machine and its folders anyway: without it they could not be matched elsewhere."""
+    start = run.recording.session.start
+    facts = {"folder": start.cwd, **start.facts}
+    asked = [run.blob(step.request.body) for step in run.recording.steps]
+    return {name: value for name, value in facts.items() if value and any(value.encode() in body for body in asked)}
 
 
 def _needed_keys(variables: Sequence[str], steps: Sequence[Step]) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def headline(usages: Usages, *, now: float, old_after: float) -> str:
     """The one line that is always shown."""
     live = sum(usage.live for usage in usages)
     calls = [
-        f"{sum(usage.replayed for usage in usages):,} replayed",
+        f"{sum(usage.replayed for usage in usages):,} replayed" + _renamed(usages),
         f"{live:,} live" + (f" (spent {_spent(usages)})" if live else ""),
     ]
     if any(usage.replayed for usage in usages):
@@ -133,6 +133,12 @@ def headline(usages: Usages, *, now: float, old_after: float) -> str:
     if old := _old(usages, now, old_after):
         parts.append(old)
     return "rewind: " + " · ".join(parts)
+
+
+def _renamed(usages: Usages) -> str:
+    """``(2 but for names)``."""
+    renamed = sum(usage.renamed for usage in usages)
+    return f" ({renamed:,} but for names)" if renamed else ""
 
 
 def _saved(usages: Usages) -> str:
@@ -184,6 +190,8 @@ def _details(usages: Usages, unused: Sequence[str], *, verbose: bool) -> Iterato
             yield f"  {usage.test}: a connection to {where} was blocked"
         for remark in usage.remarks:
             yield f"  {usage.test}: {remark}"
+        if usage.names:
+            yield f"  {usage.test}: but for {', '.join(usage.names)}"
     for cassette in sorted({usage.cassette for usage in usages if usage.wrote}):
         yield f"  {cassette}: written"
 

@@ -35,7 +35,7 @@ from rewind.reading.run_steps import ProjectPrices, RunSteps, cost_of_steps
 from rewind.runs.rerun import DUMMY_KEY, remembered_endpoints, remembered_key_variables
 from rewind.runs.tally import MissNote
 from rewind.runs.upstream import upstream_of
-from rewind.safe import safe
+from rewind.safe import safe, safe_line
 from rewind.settings import Settings, read_settings
 from rewind.text import plural
 from rewind.version import __version__
@@ -241,6 +241,14 @@ class TestedRun:
             action=self._cassette.action.value,
             passed=passed,
             replayed=len(result.served),
+            renamed=len(result.renamed),
+            names=tuple(
+                dict.fromkeys(
+                    f"{pair.kind} {safe_line(pair.then, 60)} → {safe_line(pair.now, 60)}"
+                    for pairs in result.renamed.values()
+                    for pair in pairs
+                )
+            ),
             blocked=tuple(dict.fromkeys(result.blocked)),
             remarks=result.remarks,
             stale=self._stale(),
@@ -300,7 +308,8 @@ def miss_text(note: MissNote) -> str:
     """Why a call was not answered, less the advice that is meant for ``rewind replay``."""
     if note.miss is None:
         return safe(note.report or note.reason)
-    return safe("\n\n".join(filter(None, (note.miss.facts, note.miss.ignore_advice))))
+    names = '  - Only names differ; if they may:  @pytest.mark.rewind(match="renamed")' if note.miss.only_names else ""
+    return safe("\n\n".join(filter(None, (note.miss.facts, names, note.miss.ignore_advice))))
 
 
 # ── the environment of the processes that a test starts ──────────────────────────────────────────────────────

@@ -18,6 +18,10 @@ class CassetteUsage:
     """A :class:`rewind.pytest_plugin.cassette_paths.CassetteAction`."""
     passed: bool = False
     replayed: int = 0
+    renamed: int = 0
+    """Of these, those that were asked for by other names."""
+    names: tuple[str, ...] = ()
+    """Those names, each as ``date 2026-11-16 → 2026-11-19``."""
     live: int = 0
     on_tape: tuple[int, ...] = ()
     """The steps that can be played."""

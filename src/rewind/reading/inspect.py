@@ -18,6 +18,7 @@ from rewind.reading.progress import OnProgress, ignored
 from rewind.reading.session import answer_to_look_at, open_session, read_body_of, read_outline
 from rewind.reading.thread_outline import outline_around
 from rewind.store.journal.reader import LONG_ANSWER
+from rewind.store.replays import ReplayNote, last_replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class SessionOverview:
     spent: Spending
     context_window: int | None
     """How much the model can read that read the most."""
+    replayed: ReplayNote | None = None
+    """The last replay of it that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,7 @@ def inspect_session(home: Path, ref: str, prices: Prices, *, on_progress: OnProg
         costs=costs,
         spent=spending((entry.step, entry.reading, costs[entry.step.index]) for entry in calls),
         context_window=_context_window(outline, prices),
+        replayed=last_replay(home, recording.session.id),
     )
 
 

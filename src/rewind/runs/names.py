@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 
 from rewind.dataclass import dataclass
@@ -40,6 +41,15 @@ def renaming(recording: Recording, new: NewRun, *, stdin: bytes | None = None) -
     if new.match == "exact":
         return None
 
+    return _begun(recording, new, stdin)
+
+
+def lenient_renaming(recording: Recording, new: NewRun, *, stdin: bytes | None = None) -> Callable[[], Renaming] | None:
+    """By which a miss may be the same but for names; ``None`` where those may differ anyway."""
+    return None if new.match == "renamed" else _begun(recording, replace(new, match="renamed"), stdin)
+
+
+def _begun(recording: Recording, new: NewRun, stdin: bytes | None) -> Callable[[], Renaming]:
     @cache
     def begun() -> Renaming:
         then, now = _then(recording, stdin), _now(recording, new)

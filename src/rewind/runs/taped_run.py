@@ -19,7 +19,7 @@ from rewind.runs.child import AgentCommand
 from rewind.runs.gateway_thread import serving
 from rewind.runs.harness import AgentRun, host_rules
 from rewind.runs.junction import Junction
-from rewind.runs.names import NewRun, renaming
+from rewind.runs.names import NewRun, lenient_renaming, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.replay_options import ReplayOptions, ReplayResult, Sameness
 from rewind.runs.rerun import refuse_traces
@@ -59,6 +59,7 @@ class TapedRun:
             ignore_text=options.ignore_text,
         )
         self._renaming = renaming(self._steps.recording, new, stdin=agent.stdin)
+        self._lenient = lenient_renaming(self._steps.recording, new, stdin=agent.stdin)
         self._dialer = Dialer(options.upstream, os.environ) if options.goes_online else None
         self._course = Unattended()
         if options.stepping is not None:
@@ -99,6 +100,7 @@ class TapedRun:
                 session=options.session.ref,
                 command=options.command or (),
                 renaming=self._renaming,
+                lenient=self._lenient,
                 allow_drift=options.allow_drift,
                 on_miss_live=self._online,
             ),
@@ -119,7 +121,11 @@ class TapedRun:
     def _result(self, run: AgentRun, tally: Tally, code: int, bypasses: int, printed: bytes) -> ReplayResult:
         options, course, session = self._options, self._course, self._options.session
         note_replay(
-            options.home, ts=options.clock.now(), session=session.start.id, steps=(step.index for step in tally.served)
+            options.home,
+            ts=options.clock.now(),
+            session=session.start.id,
+            steps=(step.index for step in tally.served),
+            renamed=tally.renamed,
         )
         output, names, difference = _compare(
             self._recorded_output(tally), printed, self._redactor, whole=course.stopped is None, renaming=self._renaming

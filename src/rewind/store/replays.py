@@ -4,16 +4,19 @@ The log is a convenience. A replay in a store that cannot be written runs all th
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from rewind.model.names import Renamed
 from rewind.store.files import open_to_read, read_at
 from rewind.store.journal.lines import BadLine, seal, unseal
 
 _NAME = "replays.jsonl"
+_MOST_RENAMED = 200
+"""Steps of a replay whose names are remembered."""
 
 
 class ServedAgain(NamedTuple):
@@ -24,12 +27,22 @@ class ServedAgain(NamedTuple):
     step: int
 
 
-def note_replay(home: Path, *, ts: float, session: str, steps: Iterable[int]) -> None:
-    """Remember that these steps of the session answered a replay that ended then."""
+class ReplayNote(NamedTuple):
+    """When a session was replayed, and what was called otherwise then."""
+
+    ts: float
+    renamed: dict[int, tuple[Renamed, ...]]
+
+
+def note_replay(
+    home: Path, *, ts: float, session: str, steps: Iterable[int], renamed: Mapping[int, Sequence[Renamed]] | None = None
+) -> None:
+    """Remember that these steps of the session answered a replay that ended then, some of them by other names."""
     spans = _spans(sorted(steps))
     if not spans:
         return
-    line = seal({"kind": "replay", "ts": ts, "run": session, "steps": spans})
+    names = [[step, [[pair.kind, pair.then, pair.now] for pair in pairs]] for step, pairs in (renamed or {}).items()]
+    line = seal({"kind": "replay", "ts": ts, "run": session, "steps": spans, "renamed": names[:_MOST_RENAMED]})
     with suppress(OSError):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         fd = os.open(home / _NAME, flags, 0o600)
@@ -39,8 +52,35 @@ def note_replay(home: Path, *, ts: float, session: str, steps: Iterable[int]) ->
             os.close(fd)
 
 
+def last_replay(home: Path, session: str) -> ReplayNote | None:
+    """The latest replay of that session; ``None`` where there is none, or none is known."""
+    for fields in reversed(tuple(_lines(home, session.encode()))):
+        if fields.get("run") == session:
+            with suppress(KeyError, TypeError, ValueError):
+                return ReplayNote(
+                    ts=float(fields["ts"]),
+                    renamed={
+                        int(step): tuple(Renamed(str(kind), str(then), str(now)) for kind, then, now in names)
+                        for step, names in fields.get("renamed") or ()
+                    },
+                )
+    return None
+
+
 def served_again(home: Path) -> Iterator[ServedAgain]:
     """Every step of every replay, in the order of the replays; damaged lines are passed over."""
+    for fields in _lines(home):
+        try:
+            spans = [(int(first), int(last)) for first, last in fields["steps"]]
+            ts, session = float(fields["ts"]), str(fields["run"])
+        except (KeyError, TypeError, ValueError):
+            continue
+        for first, last in spans:
+            yield from (ServedAgain(ts, session, step) for step in range(first, min(last, first + 10**6) + 1))
+
+
+def _lines(home: Path, wanted: bytes = b"") -> Iterator[dict[str, Any]]:
+    """The lines that hold ``wanted``; damaged ones are passed over."""
     try:
         fd = open_to_read(home / _NAME)
     except OSError:  # no replay yet, or a store that cannot be read, which others say
@@ -50,14 +90,9 @@ def served_again(home: Path) -> Iterator[ServedAgain]:
     finally:
         os.close(fd)
     for line in data.split(b"\n")[:-1]:
-        try:
-            fields = unseal(line)
-            spans = [(int(first), int(last)) for first, last in fields["steps"]]
-            ts, session = float(fields["ts"]), str(fields["run"])
-        except (BadLine, KeyError, TypeError, ValueError):
-            continue
-        for first, last in spans:
-            yield from (ServedAgain(ts, session, step) for step in range(first, min(last, first + 10**6) + 1))
+        if wanted in line:
+            with suppress(BadLine):
+                yield unseal(line)
 
 
 def _spans(steps: list[int]) -> list[tuple[int, int]]:

@@ -24,6 +24,7 @@ from rewind.model.message import (
 from rewind.model.usage import Usage
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json
+from rewind.text import moment
 from rewind.views import members
 from rewind.views import session as session_views
 
@@ -205,7 +206,16 @@ def inspection(found: Inspection) -> dict[str, Any]:
     """What ``rewind inspect`` shows: a session, a step, a tool call, or what the model read."""
     match found:
         case SessionOverview():
-            return session_views.recording(found.recording) | {"outline": outline(found.outline, found.costs)}
+            replayed = None
+            if found.replayed is not None:
+                replayed = {
+                    "at": moment(found.replayed.ts),
+                    "renamed": session_views.renamed_steps(found.replayed.renamed),
+                }
+            return session_views.recording(found.recording) | {
+                "outline": outline(found.outline, found.costs),
+                "last_replay": replayed,
+            }
         case StepDetail():
             return step_detail(found)
         case ToolCallDetail(session=session, call=call):

@@ -1,11 +1,9 @@
 """Runs as plain JSON: what a replay or a fork came to, what a fork will do, what an agent is about to send."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rewind.model.names import Renamed
 from rewind.pricing.spending import Spending
-from rewind.views.session import lineage
+from rewind.views.session import lineage, renamed_name, renamed_steps
 
 if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkResult
@@ -29,7 +27,7 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "network_calls": result.network_calls,
         "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],
         "output": result.output,
-        "output_renamed": [_pair(pair) for pair in result.output_renamed],
+        "output_renamed": [renamed_name(pair) for pair in result.output_renamed],
         "output_difference": result.output_difference,
         "exit_code": result.exit_code,
         "recorded_exit_code": result.recorded_exit_code,
@@ -40,15 +38,6 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "stopped": None if where is None else {"step": where.step, "when": "before" if where.before else "after"},
         "unasked": result.unasked,
     }
-
-
-def renamed_steps(renamed: Mapping[int, tuple[Renamed, ...]]) -> list[dict[str, Any]]:
-    """The steps that were asked for by other names, and those names."""
-    return [{"step": step, "names": [_pair(pair) for pair in pairs]} for step, pairs in sorted(renamed.items())]
-
-
-def _pair(pair: Renamed) -> dict[str, Any]:
-    return {"kind": pair.kind, "recorded": pair.then, "asked": pair.now}
 
 
 def forecast(found: "ForkForecast") -> dict[str, Any]:

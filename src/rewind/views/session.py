@@ -1,10 +1,11 @@
 """Sessions, their steps and bodies as plain JSON."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rewind.model.http import Chunk, Headers
+from rewind.model.names import Renamed
 from rewind.model.outcome import outcome_of
 from rewind.model.session import Lineage, Recording, Session, Surroundings
 from rewind.model.step import Reading, Step
@@ -85,6 +86,16 @@ def recording(value: Recording) -> dict[str, Any]:
         "steps": [step_row(step) for step in value.steps],
         "damage": list(value.damage),
     }
+
+
+def renamed_steps(renamed: Mapping[int, tuple[Renamed, ...]]) -> list[dict[str, Any]]:
+    """The steps that were asked for by other names, and those names."""
+    return [{"step": step, "names": [renamed_name(pair) for pair in pairs]} for step, pairs in sorted(renamed.items())]
+
+
+def renamed_name(pair: Renamed) -> dict[str, Any]:
+    """One thing, and what it was called."""
+    return {"kind": pair.kind, "recorded": pair.then, "asked": pair.now}
 
 
 def surroundings(value: Surroundings) -> dict[str, Any]:

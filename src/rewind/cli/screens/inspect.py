@@ -19,7 +19,7 @@ from rewind.pricing.spending import Spending
 from rewind.reading.body_text import is_event_stream, read_body
 from rewind.reading.inspect import Inspection, SessionOverview, StepContext, StepDetail, ToolCallDetail
 from rewind.safe import plain_json, safe_line
-from rewind.text import NONE, dollars, number, plural, uploads_shown
+from rewind.text import NONE, dollars, moment, number, plural, uploads_shown
 from rewind.views.session import events
 
 COLUMNS = (
@@ -41,6 +41,8 @@ NARROW = 100
 _TOOL_SHOWN = 300
 """Characters of a tool's arguments and result in a row; ``inspect ID:4.1`` has them all."""
 
+_NAMES_SHOWN = 8
+"""Names that the last replay had others for."""
 BINARY_SHOWN = 256
 """Bytes of a binary body that are shown, as hexadecimal digits."""
 
@@ -62,7 +64,8 @@ def _print_overview(terminal: Terminal, overview: SessionOverview, *, uploads: b
     recording, outline = overview.recording, overview.outline
     ended_well = outcome_of(recording.session) is Outcome.OK
     facts = session_facts(recording.session, recording.damage, recording.surroundings)
-    print_facts(terminal, [*facts, *_run_facts(outline, overview.spent, overview.context_window)])
+    facts += _run_facts(outline, overview.spent, overview.context_window)
+    print_facts(terminal, [*facts, *_replay_facts(overview)])
     terminal.line()
     shown = outline.steps if uploads else outline.run_steps
     if shown:
@@ -73,6 +76,19 @@ def _print_overview(terminal: Terminal, overview: SessionOverview, *, uploads: b
         terminal.line(Span(f"+ {uploads_shown(folded)}: --all shows them", "dim"))
     if shown:
         err().line(hint(f"→ rewind inspect {recording.session.ref}:{shown[0].step.index}"))
+
+
+def _replay_facts(overview: SessionOverview) -> Iterator[tuple[str, str | Span]]:
+    """What the last replay called otherwise; nothing where all was exact."""
+    replayed = overview.replayed
+    if replayed is None or not replayed.renamed:
+        return
+    yield "last replay", f"{moment(replayed.ts)}: {plural(len(replayed.renamed), 'step')} but for"
+    pairs = list(dict.fromkeys(pair for pairs in replayed.renamed.values() for pair in pairs))
+    for pair in pairs[:_NAMES_SHOWN]:
+        yield "", f"{pair.kind} {safe_line(pair.then, 60)} → {safe_line(pair.now, 60)}"
+    if len(pairs) > _NAMES_SHOWN:
+        yield "", f"… and {len(pairs) - _NAMES_SHOWN} more"
 
 
 def _print_context(terminal: Terminal, context: StepContext, *, full: bool) -> None:

@@ -207,12 +207,17 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
 
 
 def _print_misses(terminal: Terminal, misses: Sequence["MissNote"]) -> None:
-    """What was asked that the recording cannot answer, and what to do about it."""
+    """What was asked that the recording cannot answer, and what to do about it; the same miss once."""
+    often = Counter(note.reason for note in misses)
+    first: dict[str, MissNote] = {}
     for note in misses:
+        first.setdefault(note.reason, note)
+    for note in first.values():
+        start = Span("miss: " if often[note.reason] == 1 else f"miss, {often[note.reason]} times: ", "bold red")
         if note.miss is None:
-            terminal.line(Span("miss: ", "bold red"), (note.detail or note.reason).rstrip())
+            terminal.line(start, (note.detail or note.reason).rstrip())
         else:
-            terminal.line(Span("miss: ", "bold red"), note.miss.facts, "\n\n", hint(note.miss.advice, ""))
+            terminal.line(start, note.miss.facts, "\n\n", hint(note.miss.advice, ""))
 
 
 def _how(result: "ReplayResult") -> str:
