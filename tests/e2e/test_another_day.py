@@ -1,6 +1,7 @@
 """Another folder, another day, other ids: the recording still answers, and says what it was not exact in."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.answers import openai_chat
+from support.cli import KEYS
 from support.lab import Lab
 from support.script import Answer, Playbook, Request
 
@@ -98,3 +100,82 @@ def test_conversations_side_by_side_that_differ_in_an_id_keep_their_own_answers(
     written = {path.stem for path in there.glob("*.txt")}
     assert ids == written, "each was answered by its own id"
     assert len(ids) == 3
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed: apt-get install faketime")
+@pytest.mark.parametrize("around", [True, False], ids=["rewind and the agent", "the agent alone"])
+def test_on_another_day_the_recording_answers(lab: MakeLab, around: bool) -> None:
+    bench = lab(obeying)
+    here = agent(bench, "here")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    later = ["faketime", "-f", "+3d"]
+    if around:
+        again = bench.replay(session, "--json", "--", *command, cwd=here, prefix=later)
+    else:
+        again = bench.replay(session, "--json", "--", *later, *command, cwd=here)
+    told = json.loads(again.ok().stdout)
+    assert (told["played"], told["total"], told["misses"]) == (2, 2, [])
+    assert {name["kind"] for step in told["renamed"] for name in step["names"]} >= {"date", "time"}
+
+
+def test_a_fork_is_answered_by_other_names_up_to_its_step(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    asked = bench.provider.calls
+    words = ["fork", f"{session}:2", *bench.upstream, "--json", "--set", "temperature=0", "--", *command]
+    forked = json.loads(bench.rewind(*words, env=KEYS, cwd=there).ok().stdout)["runs"][0]
+    assert bench.provider.calls == asked + 1, "only the step itself went live"
+    assert (forked["reused"], len(forked["live"]), forked["misses"]) == ([1], 1, [])
+    assert [step["step"] for step in forked["renamed"]] == [1]
+    written = {path.stem for path in there.glob("*.txt")}
+    assert {name["asked"] for name in forked["renamed"][0]["names"] if name["kind"] == "id"} == written
+
+
+def test_the_names_of_a_replay_are_shown_afterwards(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    bench.replay(session, "--", *command, cwd=there).ok()
+    shown = bench.rewind("inspect", session).ok().stdout.decode()
+    assert "last replay" in shown
+    assert "2 steps but for" in shown
+    told = json.loads(bench.rewind("inspect", session, "--json").ok().stdout)
+    assert [step["step"] for step in told["last_replay"]["renamed"]] == [1, 2]
+
+
+def test_the_same_miss_is_told_once_and_names_what_would_have_helped(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    missed = bench.replay(session, "--exact", "--", *command, cwd=there)
+    advice = missed.stderr.decode().partition("What to do\n")[2].splitlines()
+    assert missed.code == 4
+    assert advice[0].endswith(f"rewind replay {session} -- {' '.join(command)}")
+    retries = [
+        sys.executable,
+        "-c",
+        "import urllib.error\n" + AGENT.replace("def talk", RETRIES + "def talk"),
+        "return",
+    ]
+    missed = bench.replay(session, "--", *retries, cwd=there)
+    assert missed.stderr.decode().count("Never recorded") == 1
+    assert "miss, 3 times: " in missed.stderr.decode()
+
+
+RETRIES = """
+first_ask = ask
+
+def ask(messages):
+    for _ in range(3):
+        try:
+            return first_ask(messages)
+        except urllib.error.HTTPError:
+            pass
+    raise SystemExit(1)
+
+"""

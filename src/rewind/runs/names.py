@@ -3,9 +3,10 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from rewind.dataclass import dataclass
 from rewind.match.facts import RunFacts
@@ -30,6 +31,8 @@ class NewRun:
     clock: Clock
     began: float
     stdin: bytes | None = None
+    pid: int | None = None
+    """Of the agent, where that is another process: its clock may be another one."""
     given: tuple[str, ...] = ()
     """What else the user gave, such as a test's parameters."""
     match: MatchMode = "renamed"
@@ -78,12 +81,53 @@ def _now(recording: Recording, new: NewRun) -> RunFacts:
     facts = facts_of_process(new.environ) | {"folder": new.folder}
     if recording.surroundings is not None and recording.surroundings.commit:
         facts |= _commit_and_branch(new)
+    ahead = 0.0 if new.pid is None else _clock_ahead(new.pid, new.clock)
     return RunFacts(
-        clock=RunClock(began=new.began, until=new.clock.now, offsets=_offsets(str(time.localtime().tm_gmtoff))),
+        clock=RunClock(
+            began=new.began + ahead,
+            until=lambda: new.clock.now() + ahead,
+            offsets=_offsets(str(time.localtime().tm_gmtoff)),
+        ),
         folders=_only(facts, _FOLDERS),
         names=_only(facts, ("user", "host", "commit", "branch")),
         given="\n".join((*new.command, _text(new.stdin), *new.given, *new.environ.values())),
     )
+
+
+def _clock_ahead(pid: int, clock: Clock) -> float:
+    """Seconds by which the agent's clock is ahead of ours: libfaketime may have been loaded into it alone."""
+    for theirs in _environments(pid):
+        library = theirs.get("LD_PRELOAD", "")
+        if "faketime" in library and library != os.environ.get("LD_PRELOAD"):
+            break
+    else:
+        return 0.0
+    faked = {name: value for name, value in theirs.items() if name.startswith(("FAKETIME", "DONT_FAKE", "LD_PRELOAD"))}
+    try:
+        said = subprocess.run(
+            ("date", "+%s"),
+            env={"PATH": os.environ.get("PATH", os.defpath), **faked},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+        return float(said.stdout) - clock.now()
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return 0.0
+
+
+def _environments(pid: int) -> Iterator[dict[str, str]]:
+    """Of the process and of those that it started, as far as this system shows them."""
+    pids = [pid]
+    for one in pids:
+        try:
+            variables = Path(f"/proc/{one}/environ").read_bytes()
+            pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+        except (OSError, ValueError):
+            continue
+        pairs = (os.fsdecode(pair).partition("=") for pair in variables.split(b"\0"))
+        yield {name: value for name, _, value in pairs}
 
 
 def _only(facts: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -48,18 +48,9 @@ class TapedRun:
         if options.stepping is not None:
             check_step(self._steps.recording, options.stepping.step)
         self._tape = self._steps.tape()
-        new = NewRun(
-            folder=agent.cwd or str(Path.cwd()),
-            environ=agent.environ,
-            command=agent.command,
-            clock=options.clock,
-            began=options.clock.now(),
-            stdin=agent.stdin,
-            match=options.match,
-            ignore_text=options.ignore_text,
-        )
-        self._renaming = renaming(self._steps.recording, new, stdin=agent.stdin)
-        self._lenient = lenient_renaming(self._steps.recording, new, stdin=agent.stdin)
+        self._agent = agent
+        self._began = options.clock.now()
+        self._renaming: Callable[[], Renaming] | None = None
         self._dialer = Dialer(options.upstream, os.environ) if options.goes_online else None
         self._course = Unattended()
         if options.stepping is not None:
@@ -79,7 +70,9 @@ class TapedRun:
         """Answer the agent until it ends; ``printed`` is what it has put on stdout by then."""
         course = self._course
         self._steps.warm_up(self._tape, run.listener)
-        junction = self._junction(run)
+        new = self._new_run(run)
+        self._renaming = renaming(self._steps.recording, new, stdin=new.stdin)
+        junction = self._junction(run, lenient_renaming(self._steps.recording, new, stdin=new.stdin))
         for damage in self._steps.recording.damage[:_DAMAGE_TOLD]:
             junction.remark("the recording is damaged", damage)
         with serving(run, junction, self._dialer) as bypasses:
@@ -91,7 +84,21 @@ class TapedRun:
             run.recording.end(code, junction.tally)
         return self._result(run, junction.tally, code, len(bypasses), b"".join(printed))
 
-    def _junction(self, run: AgentRun) -> Junction:
+    def _new_run(self, run: AgentRun) -> NewRun:
+        options, agent = self._options, self._agent
+        return NewRun(
+            folder=agent.cwd or str(Path.cwd()),
+            environ=agent.environ,
+            command=agent.command,
+            clock=options.clock,
+            began=self._began,
+            stdin=agent.stdin,
+            pid=run.child.pid,
+            match=options.match,
+            ignore_text=options.ignore_text,
+        )
+
+    def _junction(self, run: AgentRun, lenient: Callable[[], Renaming] | None) -> Junction:
         options = self._options
         return Junction(
             policy=Replay(
@@ -100,7 +107,7 @@ class TapedRun:
                 session=options.session.ref,
                 command=options.command or (),
                 renaming=self._renaming,
-                lenient=self._lenient,
+                lenient=lenient,
                 allow_drift=options.allow_drift,
                 on_miss_live=self._online,
             ),
