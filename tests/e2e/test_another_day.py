@@ -134,6 +134,18 @@ def test_a_fork_is_answered_by_other_names_up_to_its_step(lab: MakeLab) -> None:
     assert {name["asked"] for name in forked["renamed"][0]["names"] if name["kind"] == "id"} == written
 
 
+def test_what_the_user_ignores_in_the_output_does_not_count(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here = agent(bench, "here")
+    session = bench.record([sys.executable, "agent.py", "refund"], cwd=here).ok().session
+    chatty = [sys.executable, "-c", AGENT + "print('build', 17)", "refund"]
+    assert bench.replay(session, "--", *chatty, cwd=here).code == 1
+    ignoring = bench.replay(session, "--ignore-output", r"build \d+\n", "--", *chatty, cwd=here).ok()
+    assert b"ignored text" in ignoring.stderr
+    wrong = bench.replay(session, "--ignore-output", "(", "--", *chatty, cwd=here)
+    assert (wrong.code, b"not a regular expression" in wrong.stderr) == (2, True)
+
+
 def test_the_names_of_a_replay_are_shown_afterwards(lab: MakeLab) -> None:
     bench = lab(obeying)
     here, there = agent(bench, "here"), agent(bench, "there")

@@ -96,6 +96,8 @@ class ReplayOptions:
     ignore: tuple[str, ...] = ()
     match: MatchMode = "renamed"
     ignore_text: tuple[str, ...] = ()
+    ignore_output: tuple[str, ...] = ()
+    """Patterns; what they find in the agent's output does not count."""
     redact: tuple[str, ...] = ()
     """Patterns that the session was exported with: what they match is taken out of requests, too."""
     stepping: Stepping | None = None

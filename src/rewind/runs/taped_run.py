@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 from rewind.errors import DamagedStore
@@ -135,7 +136,12 @@ class TapedRun:
             renamed=tally.renamed,
         )
         output, names, difference = _compare(
-            self._recorded_output(tally), printed, self._redactor, whole=course.stopped is None, renaming=self._renaming
+            self._recorded_output(tally),
+            printed,
+            self._redactor,
+            whole=course.stopped is None,
+            renaming=self._renaming,
+            ignored=options.ignore_output,
         )
         connects = self._dialer.connects if self._dialer is not None else 0
         return ReplayResult(
@@ -174,8 +180,29 @@ def _folded(output: bytes) -> bytes:
     return re.sub(rb"REDACTEDx*", b"REDACTED", output).replace(b"\r\n", b"\n")
 
 
+def _only_names(
+    before: str, after: str, renaming: Callable[[], Renaming] | None, ignored: tuple[str, ...]
+) -> tuple[Renamed, ...] | None:
+    """In what two outputs differ, if only in names and in what is to be ignored."""
+    found: list[Renamed] = []
+    for pattern in ignored:
+        then, now = ([match[0] for match in re.finditer(pattern, text)] for text in (before, after))
+        found += (Renamed("ignored text", *pair) for pair in zip_longest(then, now, fillvalue="") if len(set(pair)) > 1)
+        before, after = re.sub(pattern, "", before), re.sub(pattern, "", after)
+    if before == after:
+        return tuple(found)
+    names = None if renaming is None else renaming().outputs(before, after)
+    return None if names is None else (*found, *names)
+
+
 def _compare(
-    recorded: bytes | None, printed: bytes, redactor: Redactor, *, whole: bool, renaming: Callable[[], Renaming] | None
+    recorded: bytes | None,
+    printed: bytes,
+    redactor: Redactor,
+    *,
+    whole: bool,
+    renaming: Callable[[], Renaming] | None,
+    ignored: tuple[str, ...],
 ) -> tuple[Sameness, tuple[Renamed, ...], str]:
     """What the agent printed against what it printed then; both as they would be stored."""
     if recorded is None:
@@ -185,8 +212,8 @@ def _compare(
         return "identical", (), ""
     if not whole and before.startswith(after.removesuffix(b"\r")):
         return "beginning", (), ""
-    if whole and renaming is not None:
-        names = renaming().outputs(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    if whole:
+        names = _only_names(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), renaming, ignored)
         if names is not None:
             return "renamed", names, ""
     now = after.decode("utf-8", "replace").splitlines()

@@ -57,7 +57,7 @@ def ours(modules: set[str]) -> int:
         (["rm", "nothing"], 63, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
         (["prune", "--max-size", "1G"], 64, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
         (["record", "--help"], 20, {"duckdb", "asyncio"}),
-            (["inspect", "--help"], 122, {"duckdb", "asyncio"}),
+        (["inspect", "--help"], 122, {"duckdb", "asyncio"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -9,6 +9,7 @@ from rewind.cli.app import App, common_options, json_option, session_argument
 from rewind.cli.options import rerun_options
 from rewind.errors import UsageError
 from rewind.model.session import split_step
+from rewind.settings import is_pattern
 
 
 def _read_latency(context: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -24,6 +25,14 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
         sentence = f"{value!r} is not a valid latency: 'recorded', 'none' or a factor such as 0.5."
         raise click.BadParameter(sentence, context, parameter)
     return factor
+
+
+def _read_patterns(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in value:
+        if not is_pattern(pattern):
+            sentence = f"{pattern!r} is not a regular expression that matches some text."
+            raise click.BadParameter(sentence, context, parameter)
+    return value
 
 
 @click.command("replay")
@@ -47,6 +56,13 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
     multiple=True,
     metavar="PATTERN",
     help="Remove what this matches from requests before matching them, as export --redact did (repeatable)",
+)
+@click.option(
+    "--ignore-output",
+    callback=_read_patterns,
+    multiple=True,
+    metavar="REGEX",
+    help="What this matches in the agent's output does not count (repeatable)",
 )
 @click.option(
     "--step",
