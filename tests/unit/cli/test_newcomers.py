@@ -104,6 +104,23 @@ def test_tables_fit_a_narrow_screen(
     assert [line for line in too_wide(ran, 80) if str(Path.cwd()) not in line] == []
 
 
+@pytest.mark.parametrize("columns", [80, 100])
+def test_pinned_sessions_and_their_steps_fit_a_narrow_screen(
+    rewind: Rewind, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for number, code in enumerate((0, 3, 137)):
+        talk = begin(shelf, f"{number}aaaaaaa", name="the-refund-of-an-order-" * number or None)
+        refund(talk).end(exit_code=code, seconds=4711.2)
+        assert rewind("pin", f"{number}aaaaaaa").code == 0
+    for words in (["list"], ["list", "--tree"]):
+        ran = rewind(*words)
+        assert (ran.code, ran.text.count("pinned")) == (0, 3)
+        assert [line for line in ran.text.splitlines() if display_width(line) > columns] == [], words
+    for step in ("2", "1.1"):
+        assert display_width(rewind("inspect", f"0aaaaaaa:{step}").text.splitlines()[0]) <= columns
+
+
 def test_a_wider_screen_shows_all_of_stats(rewind: Rewind, recorded: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     narrow = rewind("stats", "--days", "0").text

@@ -6,7 +6,7 @@ from typing import Any
 
 from rewind.cli.screens.context import print_changes, print_context
 from rewind.cli.screens.facts import print_facts, session_facts
-from rewind.cli.screens.layout import Cell, Column, print_table
+from rewind.cli.screens.layout import Cell, Column, print_table, wrapped
 from rewind.cli.screens.terminal import Span, Terminal, err, hint
 from rewind.conversation.context import part_text
 from rewind.conversation.outline import Outline, OutlineStep
@@ -247,7 +247,9 @@ def _print_step(terminal: Terminal, detail: StepDetail) -> None:
     """What it means, then the asking half and the answering half."""
     entry = detail.step
     request = entry.step.request
-    terminal.line(Span(f"{detail.session}:{request.index}", "bold"), "  ", *_headline(entry))
+    headline = (Span(f"{detail.session}:{request.index}", "bold"), Span("  "), *_headline(entry))
+    for line in wrapped(headline, terminal.width):
+        terminal.line(*line)
     print_facts(terminal, [*_facts(entry, detail.cost), *(("damage", Span(one, "red")) for one in detail.damage)])
     if detail.request_body is not None:
         terminal.line()
@@ -291,14 +293,14 @@ def _print_tool_call(terminal: Terminal, session_id: str, call: ToolCall) -> Non
         terminal.line(part_text(part))
 
 
-def _headline(entry: OutlineStep) -> Iterator[str | Span]:
+def _headline(entry: OutlineStep) -> Iterator[Span]:
     request, reading = entry.step.request, entry.reading
-    yield entry.kind.value
+    yield Span(entry.kind.value)
     if model := reading.model or request.model:
-        yield "  "
+        yield Span("  ")
         yield Span(safe_line(model, 200), "cyan")
     if reading.usage.is_told:
-        yield f"  {usage_shown(reading.usage)}"
+        yield Span(f"  {usage_shown(reading.usage)}")
     yield Span(f"  {request.match_key}", "dim")
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from rewind.cli.screens.facts import changes, status
 from rewind.cli.screens.layout import GAP, Cell, Column, print_table
@@ -13,23 +13,22 @@ from rewind.reading.sessions import ListedSession, SessionList, parent_of
 from rewind.safe import display_width, safe_line
 from rewind.text import NONE, SOME_UNKNOWN, age, dollars, duration, number, plural
 
+# A narrow screen does without the spare ones. Pipes are wide enough for all.
 COLUMNS = (
     Column("id"),
     Column("name", flexible=True),
-    Column("age", right=True),
+    Column("age", right=True, spare=3),
     Column("status"),
-    Column("steps", right=True),
-    Column("llm", right=True),
-    Column("threads", right=True),
-    Column("tokens", right=True),
-    Column("cost", right=True),
-    Column("took", right=True),
-    Column("tags", flexible=True),
+    Column("steps", right=True, spare=6),
+    Column("llm", right=True, spare=5),
+    Column("threads", right=True, spare=9),
+    Column("tokens", right=True, spare=4),
+    Column("cost", right=True, spare=2),
+    Column("took", right=True, spare=7),
+    Column("tags", flexible=True, spare=8),
     Column("command", flexible=True, least=16),
 )
 _PINNED = " · pinned"
-_FIRST_TO_GO = ("threads", "tags", "took", "steps")
-"""Columns that a narrow screen does without, in this order. Pipes are wide enough for all."""
 
 
 def print_sessions(terminal: Terminal, rows: Iterable[ListedSession], *, now: float, ids: Collection[str] = ()) -> None:
@@ -37,8 +36,7 @@ def print_sessions(terminal: Terminal, rows: Iterable[ListedSession], *, now: fl
     listed = list(rows)
     prefixes = unique_prefixes(ids, [row.session.id for row in listed]) if terminal.colour else {}
     cells = [_row(row, now, prefixes.get(row.session.id, 8)) for row in listed]
-    shown = _columns_that_fit(cells, terminal.width)
-    print_table(terminal, [COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in cells])
+    print_table(terminal, COLUMNS, cells)
 
 
 def unique_prefixes(ids: Iterable[str], shown: Iterable[str]) -> dict[str, int]:
@@ -86,30 +84,12 @@ def _outcome(row: ListedSession) -> Span:
     return Span(shown.text + errors + _PINNED * row.session.pinned, shown.style)
 
 
-def _columns_that_fit(rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
-    """All where the screen is wide enough, else without the first to go."""
-    least = [
-        min(column.least, widest) if column.flexible else widest
-        for at, column in enumerate(COLUMNS)
-        for widest in [max((_width(row[at]) for row in rows), default=0)]
-    ]
-    needed = [max(len(column.title), cells) for column, cells in zip(COLUMNS, least, strict=True)]
-    shown = list(range(len(COLUMNS)))
-    for title in _FIRST_TO_GO:
-        if sum(needed[at] + len(GAP) for at in shown) - len(GAP) <= width:
-            break
-        shown = [at for at in shown if COLUMNS[at].title != title]
-    return shown
-
-
-def _width(cell: Cell) -> int:
-    spans = cell if isinstance(cell, tuple) else (cell,)
-    return sum(display_width(span if isinstance(span, str) else span.text) for span in spans)
-
-
-_LEAST = 24
+_LEAST = 10
 """Cells for what a session is about, however narrow the screen."""
 _NAME_SHOWN = 24
+_NAME_IN_SHORT = 12
+_NARROW = 100
+"""Columns below which names in a tree are shown in short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +153,8 @@ def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float)
     """The lines of ``rewind list --tree``."""
     listed: dict[str, ListedSession] = {row.session.id: row for row in rows}
     lines = list(tree(row.session for row in listed.values()))
-    cells = [_cells(line, listed.get(line.id), now) for line in lines]
+    named = _NAME_IN_SHORT if terminal.width < _NARROW else _NAME_SHOWN
+    cells = [_cells(line, listed.get(line.id), now, named) for line in lines]
     widths = [max((display_width(row[at].text) for row in cells), default=0) for at in range(len(cells[0]) - 1)]
     room = max(_LEAST, terminal.width - sum(widths) - len(GAP) * len(widths))
     for row in cells:
@@ -186,7 +167,7 @@ def print_tree(terminal: Terminal, rows: Iterable[ListedSession], *, now: float)
         terminal.write(GAP.join(parts).rstrip() + "\n")
 
 
-def _cells(line: TreeLine, row: ListedSession | None, now: float) -> list[Span]:
+def _cells(line: TreeLine, row: ListedSession | None, now: float, named: int) -> list[Span]:
     """All but the last are safe and of their width already."""
     place = Span(line.drawn + safe_line(line.id, 8), "bold")
     if row is None:
@@ -196,7 +177,7 @@ def _cells(line: TreeLine, row: ListedSession | None, now: float) -> list[Span]:
     start = session.start
     return [
         place,
-        Span(safe_line(start.name or NONE, _NAME_SHOWN)),
+        Span(safe_line(start.name or NONE, named)),
         Span(age(now - start.started)),
         Span(status(session).text + _PINNED * session.pinned, status(session).style),
         Span(plural(totals.steps, "step")),
