@@ -16,6 +16,7 @@ from support.cli import missing_node
 from support.effort import MOST_CASES, QUICK, examples, spread
 from support.lab import Lab
 from support.provider import FakeProvider
+from support.real_agents.trial import HEADLINE
 from support.script import Playbook
 from support.sdk_bench import KEYS, NAMES, PROXY_VARIABLES, MakeBench, SdkBench, Sent
 from support.trust import Trust
@@ -132,9 +133,12 @@ def traffic() -> Path:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Show what tests recorded as ``shown``, and say which part of the suite had no material to work on."""
-    for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")):
-        for name, text in report.user_properties:
-            if name == "shown":
-                terminalreporter.write_line(f"\n{text}")
+    told = (*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed"))
+    properties = [(name, text) for report in told for name, text in report.user_properties]
+    shown = [text for name, text in properties if name == "shown"]
+    if agents := [text for name, text in properties if name == "agent"]:
+        shown.append("\n".join([HEADLINE, *sorted(agents)]))
+    for text in shown:
+        terminalreporter.write_line(f"\n{text}")
     if not TRAFFIC.is_dir():
         terminalreporter.write_line("The traffic tests were skipped: ../shared/traffic is not here.")
