@@ -1,6 +1,6 @@
 """What the steps of a run cost."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from rewind.dataclass import dataclass
@@ -14,6 +14,21 @@ class Pricing(Protocol):
     def cost(
         self, *, host: str, target: str, provider: str, model: str | None, usage: Usage, ts: float
     ) -> float | None: ...
+
+
+class PricesOnDemand:
+    """Prices that are read when the first call is priced."""
+
+    def __init__(self, read: Callable[[], Pricing]) -> None:
+        self._read = read
+        self._prices: Pricing | None = None
+
+    def cost(
+        self, *, host: str, target: str, provider: str, model: str | None, usage: Usage, ts: float
+    ) -> float | None:
+        if self._prices is None:
+            self._prices = self._read()
+        return self._prices.cost(host=host, target=target, provider=provider, model=model, usage=usage, ts=ts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from rewind.gateway.run_ca import RunCa, kept_ca
 from rewind.model.clock import Clock, SystemClock
 from rewind.model.ids import SessionId
 from rewind.model.session import Session, SessionStart, Surroundings
+from rewind.pricing.spending import Pricing
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import credential_variables
@@ -127,6 +128,7 @@ class SessionRecording:
         clock: Clock,
         *,
         durable: bool = False,
+        pricing: Pricing | None = None,
         printed: tuple[Stream, ...] = PRINTED,
         stdin: bytes | None = None,
     ) -> None:
@@ -135,7 +137,7 @@ class SessionRecording:
         """As it is written."""
         self._redactor = redactor
         self._clock = clock
-        self.writer = SessionWriter.create(home, self.start, durable=durable)
+        self.writer = SessionWriter.create(home, self.start, durable=durable, pricing=pricing)
         self.writer_thread = WriterThread(self.writer)
         self.outputs = Outputs(self.writer_thread, redactor, printed)
         if stdin is not None:

@@ -11,6 +11,7 @@ from rewind.errors import DamagedStore, EnvironmentProblem, NewerStore, RewindEr
 from rewind.gateway.listener import has_waiting_client, listen
 from rewind.gateway.options import UpstreamOptions
 from rewind.model.clock import Clock, SystemClock
+from rewind.pricing.spending import PricesOnDemand, Pricing, Spending
 from rewind.providers.entry_points import any_declared
 from rewind.providers.hosts import hosts_from_environment
 from rewind.redaction.redactor import Redactor
@@ -41,6 +42,8 @@ class RecordOptions:
     ignore: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     """For the agent's environment, besides our own."""
+    prices: Callable[[], Pricing] | None = None
+    """Asked for when the first call is priced; without it, the result tells no cost."""
     announce: Callable[[str], None] | None = None
     """Told what a person should know before the agent starts."""
     clock: Clock = field(default_factory=SystemClock)
@@ -61,6 +64,8 @@ class RecordResult:
     lost_calls: int = 0
     """That were seen, and could not be written."""
     tokens: int | None = None
+    spent: Spending | None = None
+    """``None`` where nobody asked for it, or not all of the calls were written."""
     seconds: float = 0.0
     redactions: int = 0
     remarks: tuple[str, ...] = ()
@@ -86,7 +91,8 @@ def record(options: RecordOptions) -> RecordResult:
     tally = Tally()
 
     def begin() -> SessionRecording:
-        return SessionRecording(options.home, start, redactor, options.clock, durable=options.durable)
+        pricing = None if options.prices is None else PricesOnDemand(options.prices)
+        return SessionRecording(options.home, start, redactor, options.clock, durable=options.durable, pricing=pricing)
 
     with closing(listen(options.port)) as listener, ExitStack() as stack:
         try:
@@ -124,6 +130,11 @@ def record(options: RecordOptions) -> RecordResult:
         telemetry=written.telemetry,
         lost_calls=lost,
         tokens=None if told == (None, None) else sum(filter(None, told)),
+        spent=(
+            Spending(usd=written.cost, unpriced=written.unpriced)
+            if options.prices is not None and not lost and recording.broken is None
+            else None
+        ),
         seconds=ended - start.started,
         redactions=redactor.count,
         remarks=tally.remarks,

@@ -7,6 +7,7 @@ from rewind.model.ids import MatchKey
 from rewind.model.session import Session
 from rewind.model.step import Ending, Reading, StepKind
 from rewind.model.usage import Usage
+from rewind.pricing.spending import PricesOnDemand
 from rewind.store.journal.totals import Totals, totals_fields, totals_from_fields
 from rewind.store.journal.writer import SessionWriter
 from rewind.store.library import Library
@@ -14,10 +15,15 @@ from unit.store.making import PerToken, record, request, response, start
 
 
 def a_varied_session(home: Path) -> Session:
-    """Two threads, a retry, an answer from a tape, a call without told tokens, another without an answer."""
+    return written_with_totals(home)[0]
+
+
+def written_with_totals(home: Path) -> tuple[Session, Totals]:
+    """Two threads, a retry, an answer from a tape, a call without told tokens, another without an answer; and what its
+    writer counted."""
     many = Usage(input=100, output=20, cache_read=40, cache_write=8, reasoning=5)
     limited = ResponseHead(status=429, reason="Too Many", headers=())
-    writer = SessionWriter.create(home, start())
+    writer = SessionWriter.create(home, start(), pricing=PricesOnDemand(lambda: PerToken(0.5)))
     asked = {
         1: request(1, thread=1),
         2: request(2, thread=1, match_key=MatchKey("rw1:again")),
@@ -40,7 +46,7 @@ def a_varied_session(home: Path) -> Session:
         if index in answers:
             writer.response(index, answers[index], b"")
     writer.end(ended=1794774188.0, exit_code=0, redactions=0, remarks=())
-    return Library(home).find("last")
+    return Library(home).find("last"), writer.totals
 
 
 COUNTED = Totals(
@@ -133,3 +139,9 @@ def test_what_a_session_cost_is_never_written(tmp_path: Path) -> None:
     a_varied_session(tmp_path)
     (journal,) = tmp_path.glob("sessions/*/journal.jsonl")
     assert b"cost" not in journal.read_bytes()
+
+
+def test_what_a_writer_that_knows_prices_counted_is_what_its_journal_comes_to(tmp_path: Path) -> None:
+    session, counted = written_with_totals(tmp_path)
+    assert counted == Library(tmp_path).totals(session, PerToken(0.5))
+    assert counted.cost and counted.unpriced == 2

@@ -73,14 +73,15 @@ def command(
                 settings, connect_to=connect_to, insecure=insecure_upstream, announce=None if quiet else warn
             ),
             ignore=settings.ignore,
+            prices=None if quiet else lambda: app.prices,
             announce=None if quiet else say,
         )
     )
     # The agent has ended: its start was not delayed by how we will speak about it.
     from rewind.cli.screens.record import show_recorded
 
-    spent = None
-    if result.session_id and result.llm_calls and not quiet:
+    spent = result.spent if result.llm_calls else None
+    if result.session_id and result.llm_calls and spent is None and not quiet:
         from rewind.reading.sessions import cost_of_session
 
         spent = cost_of_session(settings.home, result.session_id, app.prices)

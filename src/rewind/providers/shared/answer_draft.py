@@ -206,7 +206,7 @@ _USUAL_TIERS = frozenset({"", "auto", "default", "standard", "on_demand", "STAND
 
 
 def _sum(told: Any, paths: Iterable[UsagePath]) -> int | None:
-    return total(*(count_at(told, *path) for path in paths))
+    return total(*[count for path in paths if (count := count_at(told, *path)) is not None])
 
 
 def json_or_text(written: str) -> Any:

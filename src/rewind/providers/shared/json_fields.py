@@ -64,8 +64,10 @@ def first_count(value: Any, places: Iterable[tuple[str, ...]]) -> int | None:
     """The first believable number among those places: one thing has a name per vendor, and some tell it twice."""
     if not isinstance(value, dict):
         return None
-    counts = (count_at(value, *place) for place in places if place[0] in value)
-    return next((count for count in counts if count is not None), None)
+    for place in places:
+        if place[0] in value and (count := count_at(value, *place)) is not None:
+            return count
+    return None
 
 
 def total(*counts: int | None) -> int | None:

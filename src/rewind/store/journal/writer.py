@@ -22,6 +22,7 @@ from rewind.model.http import Chunk, ResponseHead
 from rewind.model.ids import BlobId, SessionId, blob_id
 from rewind.model.session import SessionEnd, SessionStart, Surroundings
 from rewind.model.step import NO_BYTES, Reading, StepRequest, StepResponse
+from rewind.pricing.spending import Pricing
 from rewind.store.files import GrowingFile, folder_name, make_private_folder, prepare_home, reason, sync_names
 from rewind.store.journal import records
 from rewind.store.journal.lines import Fields, seal, stamped
@@ -43,14 +44,22 @@ class SessionWriter:
     Bytes and short lines may come from any thread, and so may ``PartFile.append``; all else comes from one.
     """
 
-    def __init__(self, folder: Path, run: SessionId, lines: GrowingFile, pack: PackWriter, clock: Clock) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        run: SessionId,
+        lines: GrowingFile,
+        pack: PackWriter,
+        clock: Clock,
+        pricing: Pricing | None = None,
+    ) -> None:
         self.folder = folder
         self.broken: str | None = None
         """Why nothing is written any more."""
         self._run = run
         self._clock = clock
         self._number = 0
-        self._counter = TotalsCounter()
+        self._counter = TotalsCounter(pricing)
         self.lost: set[int] = set()
         """Steps whose answers could not be kept, once it is broken."""
         self.totals = Totals()
@@ -70,9 +79,15 @@ class SessionWriter:
 
     @classmethod
     def create(
-        cls, home: Path, start: SessionStart, *, durable: bool = False, clock: Clock | None = None
+        cls,
+        home: Path,
+        start: SessionStart,
+        *,
+        durable: bool = False,
+        clock: Clock | None = None,
+        pricing: Pricing | None = None,
     ) -> "SessionWriter":
-        """Begin a session. Raises EnvironmentProblem in one clear sentence."""
+        """Begin a session; with ``pricing``, its totals tell the cost. Raises EnvironmentProblem."""
         name = folder_name(start)
         sessions = prepare_home(home)
         # Built aside and renamed, so that nobody ever sees a session without its first line.
@@ -88,7 +103,7 @@ class SessionWriter:
                 lines.lock()
                 pack = PackWriter(aside / "pack", durable=durable)
                 undo.callback(pack.close)
-                writer = cls(final, start.id, lines, pack, clock or SystemClock())
+                writer = cls(final, start.id, lines, pack, clock or SystemClock(), pricing)
                 writer._write(records.session_fields(start))
                 aside.rename(final)
                 undo.pop_all()
