@@ -87,6 +87,10 @@ class Bench:
     def prove(self, finding: Finding, bad: str, **more: Any) -> Proof:
         return prove(finding, Library(self.home).find(bad), ProveOptions(home=self.home, **more))
 
+    def stop_provider(self) -> None:
+        self._provider.shutdown()
+        self._provider.server_close()
+
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
@@ -169,6 +173,17 @@ def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
     finding = bench.finding(one, other)
     with pytest.raises(NothingToProve):
         bench.prove(finding, other)
+
+
+def test_a_provider_that_is_gone_makes_no_control(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    bench.record("good", prompt(changed=False, telling=2, count=4))
+    bench.record("bad", prompt(changed=True, telling=2, count=4))
+    bench.stop_provider()
+    capfd.readouterr()
+    assert run(["bisect", "good", "bad", "--prove", "--home", str(bench.home)]) == ExitCode.USAGE
+    shown, talk = capfd.readouterr()
+    assert "The control could not be completed: the provider did not answer (" in talk
+    assert "like the bad run" not in shown + talk, "nobody answered"
 
 
 def test_the_command_says_proven_with_its_counts(

@@ -192,7 +192,9 @@ class AnswerOutcome(StrEnum):
 
 
 def answer_outcome(answer: Answered | None, good: Answered | None, bad: Answered | None) -> AnswerOutcome:
-    """Which run this answer comes out like."""
+    """Which run this answer comes out like. An error tells nothing where neither run had one."""
+    if _answers(good) and _answers(bad) and not _answers(answer):
+        return AnswerOutcome.UNCLEAR
     for feature in _FEATURES:
         like_good, like_bad, here = feature(good), feature(bad), feature(answer)
         if like_good != like_bad and here in (like_good, like_bad):

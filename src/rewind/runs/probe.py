@@ -257,6 +257,10 @@ class _Prover:
 
     def _outcome(self, result: ForkResult) -> AnswerOutcome:
         assert result.answer is not None, "an unanswered probe has raised"
+        response = result.answer.response
+        if response is None or response.head is None:
+            why = response.reason if response is not None else None
+            raise _Stopped(f"the provider did not answer ({why or 'nothing came'})")
         return answer_outcome(self._answer(result.session_id, result.answer), self._good, self._bad)
 
     def _answer(self, session: str, step: Step) -> Answered | None:
