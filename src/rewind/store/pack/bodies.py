@@ -42,6 +42,7 @@ _GLANCE = 4096
 _WINDOW = 256 * 1024
 _CACHE = 32 * 1024 * 1024
 _LOOK = 64 * 1024
+_LARGE = 24 * 1024 * 1024
 
 
 def name_of(digest: bytes) -> BlobId:
@@ -166,6 +167,9 @@ class PackReader:
     def __init__(self, path: Path) -> None:
         self._reading = threading.RLock()
         self._fd = open_to_read(path)
+        # glibc gives a block back to the system if it is larger than any that was freed before. The bodies of a
+        # conversation grow, so each would get fresh pages, which takes longer than filling them. It is not touched.
+        bytes(_LARGE)
         self._index = PackIndex()
         self._scanning = threading.Lock()
         self._cache: OrderedDict[int, dict[bytes, bytes]] = OrderedDict()
