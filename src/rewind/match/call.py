@@ -18,6 +18,7 @@ from rewind.model.http import HttpRequest
 from rewind.model.ids import MatchKey
 from rewind.providers.api import Api
 from rewind.providers.catalogue import identify
+from rewind.wire.growing_json import GrowingFold, GrownList
 
 _LOCAL_NAMES = frozenset(
     {
@@ -64,9 +65,34 @@ def host_class(host: str) -> str:
 
 def match_key(*, method: str, host: str, path: str, query: list[list[str]], body: Canonical) -> MatchKey:
     """The key of a request whose parts are in canonical form."""
-    whole = [method.upper(), host_class(host), path, query, body.form, body.value]
-    line = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return MatchKey("rw1:" + hashlib.sha256(line.encode("ascii")).hexdigest()[:32])
+    begin = _written([method.upper(), host_class(host), path, query, body.form])
+    line = f"{begin[:-1]},{_body_written(body.value)}]"
+    return MatchKey("rw1:" + _DIGESTS.of(line.encode("ascii")).hexdigest()[:32])
+
+
+_written = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
+
+
+def _body_written(value: Any) -> str:
+    """The same for all of a body, of whose messages each is written once."""
+    if type(value) is not dict or GrownList not in map(type, value.values()):
+        return _written(value)
+    members = []
+    for name in sorted(value):
+        inner = value[name]
+        text = f"[{','.join(inner.each(_written))}]" if type(inner) is GrownList else _written(inner)
+        members.append(f"{_written(name)}:{text}")
+    return f"{{{','.join(members)}}}"
+
+
+def _hashed(digest: "hashlib._Hash", line: bytes, start: int, end: int) -> "hashlib._Hash":
+    grown = digest.copy()
+    grown.update(memoryview(line)[start:end])
+    return grown
+
+
+_DIGESTS = GrowingFold(hashlib.sha256(), _hashed)
+"""Lines begin like earlier ones up to the messages that are new."""
 
 
 @dataclass(frozen=True, slots=True)

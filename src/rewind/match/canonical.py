@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import parse_qsl
 
 from rewind.dataclass import dataclass
@@ -30,7 +30,7 @@ from rewind.match.paths import Item, Key, Parameter, parse_path
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.providers.api import Volatile
 from rewind.wire.encoding import UndecodableBody, decode
-from rewind.wire.growing_json import REQUESTS, read_each
+from rewind.wire.growing_json import REQUESTS, GrowingFold, GrownList, read_each
 
 _Path = tuple[tuple[Key | Item, ...], bool]
 
@@ -104,12 +104,13 @@ def canonical_body(request: HttpRequest, volatile: Iterable[Volatile], ignore: S
         return _opaque(request.body)
     if not body:
         return Canonical("none", None)
-    if b"REDACTED" in body:
+    words = _WORDS.of(body)
+    if words.redacted:
         body = _PLACEHOLDER.sub(b"REDACTED", body)
     media = (head.header("content-type") or "").lower()
     if "json" in media or body.lstrip()[:1] in (b"{", b"["):
         try:
-            value = _json(body)
+            value = _json(body, words)
         except (ValueError, RecursionError):
             return _text(body)  # damaged, or no JSON at all: compared as written
         left = _reduced(value, rules, {})
@@ -149,19 +150,33 @@ def _fold(text: str) -> str:
     return _PLACEHOLDER.sub(b"REDACTED", text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
-def _json(body: bytes) -> Any:
-    # Python reads more than JSON: those three words must be looked for, wherever they stand.
-    unusual = b"NaN" in body or b"Infinity" in body
-    value = json.loads(body, parse_constant=_not_json) if unusual else REQUESTS.loads(body)
+class _Words(NamedTuple):
+    """Words of a body that need a second look."""
+
+    unusual: bool = False
+    """Python reads more than JSON: these must be looked for, wherever they stand."""
+    redacted: bool = False
+
+    def more(self, body: bytes, start: int, end: int) -> "_Words":
+        part = body[max(0, start - len(b"REDACTED")) : end]
+        unusual = self.unusual or b"NaN" in part or b"Infinity" in part
+        return _Words(unusual, self.redacted or b"REDACTED" in part)
+
+
+_WORDS = GrowingFold(_Words(), _Words.more)
+
+
+def _json(body: bytes, words: _Words) -> Any:
+    value = json.loads(body, parse_constant=_not_json) if words.unusual else REQUESTS.loads(body)
     within = value.values() if isinstance(value, dict) else [value]
-    if any(depth >= _DEEPEST for child in within for depth in _depths(child)):
+    if any(map(_is_too_deep, within)):
         raise ValueError("nested too deep")
     return value
 
 
-def _depths(value: Any) -> Iterable[int]:
-    """Of a list, how deep each of its items is nested and one more; of other values, how deep it is nested itself."""
-    return [1 + depth for depth in read_each(_depth, value)] if isinstance(value, list) else [_depth(value)]
+def _is_too_deep(value: Any) -> bool:
+    depth = 1 + max(read_each(_depth, value), default=0) if isinstance(value, list) else _depth(value)
+    return depth >= _DEEPEST
 
 
 def _depth(value: Any) -> int:
@@ -193,6 +208,12 @@ def _reduced(value: Any, rules: Rules, names: dict[str, str]) -> Any:
         kept = {key: _child(value[key], rules.keys.get(key, rules.any_key), names) for key in sorted(value)}
         left = {key: child for key, child in kept.items() if child is not _GONE}
         return left if left or not value else _GONE
+    if type(value) is GrownList and rules.any_item and not rules.items:
+        below = rules.any_item
+        made = value.carried(rules, names, lambda item: _child(item, below, names))
+        if _GONE not in made:
+            return made
+        return [child for child in made if child is not _GONE] or _GONE
     if isinstance(value, list) and (rules.items or rules.any_item):
         items = [_child(child, rules.items.get(number, rules.any_item), names) for number, child in enumerate(value)]
         rest = [child for child in items if child is not _GONE]

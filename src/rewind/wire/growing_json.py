@@ -43,17 +43,19 @@ _blank = re.compile(r"[ \t\n\r]*").match
 class GrownList(list[Any]):
     """A list of a document, with what readers made of its items, so that they need not read them again."""
 
-    __slots__ = ("_each", "_runs")
+    __slots__ = ("_carried", "_each", "_runs")
 
     def __init__(self, shared: "GrownList | None" = None, count: int = 0) -> None:
         """Begins with the first ``count`` items of ``shared``, and what was made of them."""
         super().__init__(() if shared is None else shared[:count])
         self._each: dict[Callable[[Any], Any], tuple[Any, ...]] = {}
         self._runs: dict[Callable[..., Any], tuple[int, tuple[Any, ...]]] = {}
+        self._carried: _Carried | None = None
         if shared is not None:
             self._each = {read: made[:count] for read, made in shared._each.items()}
             # The run that was the last one may go on, or be another one now.
             self._runs = {read: (start, made) for read, (start, made) in shared._runs.items() if start < count}
+            self._carried = shared._carried and shared._carried.first(count)
 
     def each(self, read: Callable[[Any], T]) -> tuple[T, ...]:
         known = self._each.get(read, ())
@@ -71,6 +73,38 @@ class GrownList(list[Any]):
             last, at = tuple(read(role, items)), at + len(items)
         self._runs[read] = start, known
         return known + last
+
+    def carried(self, key: object, names: dict[str, str], read: Callable[[Any], Any]) -> "GrownList":
+        """``read`` of every item, which may add to ``names``, and by ``key`` gives the same for the same names."""
+        known = self._carried
+        if known is None or known.key is not key or known.before != tuple(names.items()):
+            known = _Carried(key, tuple(names.items()), GrownList(), [], ())
+        names.update(known.names[len(names) :])
+        if len(known.made) == len(self):
+            return known.made
+        made, counts = GrownList(known.made, len(known.made)), list(known.counts)
+        for item in self[len(made) :]:
+            made.append(read(item))
+            counts.append(len(names))
+        self._carried = _Carried(key, known.before, made, counts, tuple(names.items()))
+        return made
+
+
+class _Carried(NamedTuple):
+    """What was made of the items of a list one after the other, with names that were given on the way."""
+
+    key: object
+    before: tuple[tuple[str, str], ...]
+    made: GrownList
+    counts: list[int]
+    """How many names there were behind each item."""
+    names: tuple[tuple[str, str], ...]
+
+    def first(self, count: int) -> "_Carried":
+        """Of so many items."""
+        counts = self.counts[:count]
+        names = self.names[: counts[-1] if counts else len(self.before)]
+        return _Carried(self.key, self.before, GrownList(self.made, count), counts, names)
 
 
 def read_each(read: Callable[[Any], T], items: Iterable[Any]) -> tuple[T, ...]:
@@ -354,8 +388,6 @@ REQUESTS = GrowingJson()
 """For the bodies of requests: whoever asks what a request says, it is read once."""
 
 
-# ── counted and hashed once ──────────────────────────────────────────────────────────────────────────────────
-
 More = Callable[[S, bytes, int, int], S]
 """What a state becomes with the bytes of a body between two places. It must not change the state it is given."""
 
@@ -376,8 +408,7 @@ class _Folded(NamedTuple, Generic[S]):
 
 
 class GrowingFold(Generic[S]):
-    """Folds ``more`` over the bytes of bodies: what is counted or hashed of one that begins like an earlier one goes on
-    from there. Comparing bytes takes a tenth of the time of hashing them."""
+    """Counts or hashes bodies; one that begins like an earlier one from there on. To compare takes a tenth of that."""
 
     def __init__(self, start: S, more: More[S]) -> None:
         self._start = start
@@ -387,9 +418,11 @@ class GrowingFold(Generic[S]):
 
     def of(self, body: bytes) -> S:
         """What the whole body comes to."""
-        if body is not self._last[0]:
-            self._last = body, self._folded(body)
-        return self._last[1]
+        last, state = self._last
+        if body is not last:
+            state = self._folded(body)
+            self._last = body, state
+        return state
 
     def _folded(self, body: bytes) -> S:
         if len(body) < _STRIDE:
