@@ -41,7 +41,7 @@ def run_stepped_replay(
 ) -> ExitCode:
     """Stop before the step and ask a person; with JSON nobody is asked: the agent is ended there."""
     again = run_again(app, session, flags, quiet=as_json)
-    options = ReplayOptions(**chosen, **again)
+    options = ReplayOptions(announce=warn, **chosen, **again)
     if as_json:
         return _about_to_send(app, options, step)
     result, edited = step_through(options, ForkOptions(step=step, pricing=app.prices, announce=warn, **again))
@@ -156,6 +156,7 @@ def run_proof(
         samples=flags.samples,
         most_calls=flags.max_calls,
         max_cost=flags.max_cost,
+        tools=flags.tools,
         allow_drift=flags.allow_drift,
         command=command,
         prices=app.prices,

@@ -75,6 +75,7 @@ class ProveFlags(UpstreamFlags):
     samples: int
     max_calls: int
     max_cost: float | None
+    tools: Literal["replay", "live"]
     allow_drift: bool
 
 
@@ -85,9 +86,19 @@ class RerunFlags(UpstreamFlags):
     command: tuple[str, ...]
     """In place of the recorded one, if any."""
     on_miss: Literal["refuse", "live"]
+    tools: Literal["replay", "live"]
     allow_drift: bool
     exact: bool
     port: int
+
+
+def _tools_option(which: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--tools",
+        type=click.Choice(["replay", "live"]),
+        default="replay",
+        help=f"{which} under @rewind.tool: give back what they returned (default), or run them",
+    )
 
 
 def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,6 +127,7 @@ def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With --prove: make at most N live calls (default 40)",
         ),
         click.option("--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"),
+        _tools_option("With --prove: functions of the agent"),
         click.option(
             "--allow-drift",
             is_flag=True,
@@ -141,6 +153,7 @@ def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable
             help=f"{unrecorded}: refuse it (default), or ask the real provider",
         ),
         click.option("--exact", is_flag=True, help="Answer only exact requests: no other dates, ids or folders"),
+        _tools_option("Functions of the agent"),
         click.option(
             "--allow-drift", is_flag=True, help="Accept a changed request at the same place of the same conversation"
         ),

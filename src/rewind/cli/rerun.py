@@ -26,7 +26,7 @@ def run_replay(
 ) -> ExitCode:
     """Replay the session, or end the agent after step ``until``; ``chosen`` are fields of ReplayOptions."""
     stepping = None if until is None else Until(until)
-    options = ReplayOptions(stepping=stepping, **chosen, **run_again(app, session, flags, quiet=as_json))
+    options = ReplayOptions(stepping=stepping, announce=warn, **chosen, **run_again(app, session, flags, quiet=as_json))
     if not as_json:
         return show_replayed(app, replay(options))
     with stdout_on_stderr():
@@ -66,6 +66,7 @@ def run_again(app: App, session: str, flags: RerunFlags, *, quiet: bool) -> dict
         "session": session_to_run(live["home"], session),
         "command": flags.command or None,
         "on_miss": flags.on_miss,
+        "tools": flags.tools,
         "allow_drift": flags.allow_drift,
         "port": flags.port,
     }

@@ -12,7 +12,7 @@ from rewind.model.clock import Clock, SystemClock
 from rewind.model.names import MatchMode, Renamed
 from rewind.model.session import Recording
 from rewind.model.step import Step
-from rewind.providers import notes, tools
+from rewind.playback.tools import OWN_SCHEMES
 from rewind.providers.hosts import (
     LLM_HOSTS,
     LOCAL_ENDPOINTS,
@@ -23,9 +23,6 @@ from rewind.providers.hosts import (
 from rewind.providers.outside import outside_hosts
 from rewind.runs.tally import MissNote
 from rewind.store.journal.reader import SessionReader
-
-OWN_SCHEMES = (tools.SCHEME, notes.SCHEME)
-"""Of calls that ask nothing of the network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import Token
 from dataclasses import replace
@@ -41,12 +41,14 @@ from rewind.inprocess.redirect import install as redirect
 from rewind.inprocess.redirect.callers import Caller, Offline
 from rewind.inprocess.redirect.open_connections import UnseenConnections
 from rewind.inprocess.shared_gateway import SharedGateway, shared_gateway
-from rewind.inprocess.tool_calls import PlayedTool, ToolCallPolicy, ToolCalls, ToolUnderWay, within_tools
+from rewind.inprocess.tool_calls import ToolCalls, ToolUnderWay
 from rewind.model.ids import SessionId
-from rewind.model.step import Step, StepKind
+from rewind.model.step import Step
+from rewind.model.tool_call import PlayedTool
 from rewind.playback.decision import Policy
 from rewind.playback.policies import RecordAll, Replay
 from rewind.playback.tape import Tape
+from rewind.playback.tools import ToolCallPolicy, askable_steps, is_note
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
 from rewind.runs.harness import SessionRecording, session_start
@@ -116,6 +118,11 @@ class InProcessRun(Caller):
         """Of the session that is being written; ``None`` when none is."""
         recording = None if self._state is None else self._state.recording
         return None if recording is None else recording.start.id
+
+    @property
+    def offline(self) -> bool:
+        """Whether only the tape answers."""
+        return self.rules.offline
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -301,7 +308,7 @@ class InProcessRun(Caller):
 
     def _how_it_went(self, begun: _Begun, *, written: bool = True) -> InProcessResult:
         own, tally, tape, recording = begun.tool_calls, self._tally, begun.tape, begun.recording
-        askable = [] if tape is None else _askable(tape, tally.served)
+        askable = [] if tape is None else askable_steps(tape, tally.served)
         unused = tuple(step for step in askable if tape is not None and not tape.played(step.index))
         asked = tally.llm_calls + tally.other_calls - own.tools - own.notes
         return InProcessResult(
@@ -312,12 +319,12 @@ class InProcessRun(Caller):
             unused=unused,
             renamed=dict(tally.renamed),
             drifted=tally.drifted,
-            live=tally.live - own.ran if tape is not None else asked,
+            live=tally.live if tape is not None else asked,
             misses=tuple(tally.misses),
             blocked=tuple(self.blocked),
             remarks=tally.remarks,
             broken=recording.broken if recording is not None and written else None,
-            served=tuple(step for step in tally.served if not _is_note(step)),
+            served=tuple(step for step in tally.served if not is_note(step)),
             llm_calls=tally.llm_calls,
             other_calls=asked - tally.llm_calls,
             tool_calls=own.tools,
@@ -367,15 +374,3 @@ def _end_all() -> None:
 
 def _offline_text(url: str) -> str:
     return f"Rewind: {url} is not in the recording, and a replay stays offline"
-
-
-def _is_note(step: Step) -> bool:
-    return step.request.kind in (StepKind.NOTE, StepKind.ERROR)
-
-
-def _askable(tape: Tape, served: Sequence[Step]) -> list[Step]:
-    """The steps that this run could have asked for: not what a tool had asked for that was played and did not run."""
-    hidden = within_tools(tape.steps(), served)
-    return [
-        step for step in tape.steps() if not _is_note(step) and (tape.played(step.index) or step.index not in hidden)
-    ]

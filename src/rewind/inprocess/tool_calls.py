@@ -5,43 +5,22 @@ own code: it runs where it was called, and its answer is kept when it is told.
 """
 
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from rewind.dataclass import dataclass
 from rewind.errors import ReplayMiss
 from rewind.gateway.exchange import Exchange, Pass, Play, Reply, Verdict
-from rewind.inprocess.options import OWN_SCHEMES
 from rewind.inprocess.shared_gateway import GatewayGone, SharedGateway
-from rewind.match.call import Call
-from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
-from rewind.model.ids import blob_id
-from rewind.model.step import Ending, Step, StepKind
-from rewind.playback.decision import Decision, Forward, Policy, Serve
-from rewind.playback.tape import Tape
+from rewind.model.http import ResponseHead
+from rewind.model.step import Ending
+from rewind.model.tool_call import PlayedTool
+from rewind.playback.tools import own_answer_head, own_request_head
 from rewind.providers import notes, tools
 from rewind.runs.junction import Junction
 from rewind.runs.pass_through import PassThrough
-
-_JSON: Headers = (("Content-Type", "application/json"),)
-_CLOCKS_GRAIN = 0.001
-"""Seconds by which times of one moment may differ in a journal."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayedTool:
-    """The recording answers: the tool is not run."""
-
-    status: int
-    """200, or 500 where the tool had failed."""
-    body: bytes
-    step: int
-    """The recorded step."""
-    ms: float
-    """How long it had taken."""
 
 
 class ToolUnderWay:
@@ -54,7 +33,7 @@ class ToolUnderWay:
 
     def ended(self, status: int, body: bytes) -> None:
         """Its answer, once: kept when this returns. Whatever goes wrong with keeping it is not the tool's affair."""
-        self._tell(ResponseHead(status=status, reason=_REASONS[status], headers=_JSON), body)
+        self._tell(own_answer_head(status), body)
 
     def abandoned(self, reason: str) -> None:
         """It never answered."""
@@ -77,33 +56,6 @@ class ToolUnderWay:
             _see_to(self._gateway, keep)
 
 
-_REASONS = {200: "OK", 500: "Internal Server Error"}
-
-
-class ToolCallPolicy(Policy):
-    """Policy around a policy: what the agent's own code does need not be on tape, or is always done anew."""
-
-    def __init__(self, policy: Policy, tape: Tape, *, live_tools: bool) -> None:
-        self._policy = policy
-        self._tape = tape
-        self._live = OWN_SCHEMES if live_tools else (notes.SCHEME,)
-
-    def early(self, head: RequestHead) -> Forward | None:
-        return self._policy.early(head)
-
-    def at_a_glance(self, request: HttpRequest) -> Serve | None:
-        return None if request.head.scheme in OWN_SCHEMES else self._policy.at_a_glance(request)
-
-    def decide(self, call: Call) -> Decision:
-        if call.request.head.scheme not in self._live:
-            return self._policy.decide(call)
-        # It happened again, whatever it answers now.
-        step = self._tape.take(call.key, blob_id(call.request.body))
-        if step is not None and call.request.head.scheme == notes.SCHEME:
-            return Serve(step=step)
-        return Forward()
-
-
 class ToolCalls:
     """Brings tool calls and notes of one run to its junction."""
 
@@ -113,12 +65,10 @@ class ToolCalls:
         self.tools = 0
         """Tool calls, played or run."""
         self.notes = 0
-        self.ran = 0
-        """Of both, those that no tape answered."""
 
     def tool(self, name: str, body: bytes) -> PlayedTool | ToolUnderWay:
         """Raises ReplayMiss."""
-        head = _head(tools.SCHEME, "CALL", quote(name, safe=""))
+        head = own_request_head(tools.SCHEME, "CALL", quote(name, safe=""))
 
         def decide(junction: Junction) -> PlayedTool | ToolUnderWay:
             self.tools += 1
@@ -157,21 +107,19 @@ class ToolCalls:
             case Reply(message=message):
                 raise ReplayMiss(message)
             case Pass():
-                self.ran += 1
                 return ToolUnderWay(self._gateway, exchange)
             case _:
                 raise AssertionError("nobody steps through a run of this process")
 
     def note(self, text: str, fields: Mapping[str, Any], *, error: bool = False) -> None:
-        head = _head(notes.SCHEME, notes.FAILED if error else notes.NOTED, "")
+        head = own_request_head(notes.SCHEME, notes.FAILED if error else notes.NOTED, "")
         body = json.dumps({"text": text, **({"fields": dict(fields)} if fields else {})}, default=repr).encode()
 
         async def keep() -> None:
             self.notes += 1
             exchange = self._junction.begin(head)
             if isinstance(exchange.arrived(body), Pass):
-                self.ran += 1
-                exchange.answer_began(ResponseHead(status=204, reason="No Content", headers=()))
+                exchange.answer_began(own_answer_head(204))
                 await exchange.answer_ended(Ending.COMPLETE)
 
         with suppress(GatewayGone):
@@ -183,18 +131,3 @@ def _see_to(gateway: SharedGateway, work: Callable[[], Coroutine[Any, Any, None]
     done = gateway.later(work)
     if not gateway.is_this_thread:
         gateway.wait_for(done)
-
-
-def within_tools(steps: Iterable[Step], played: Iterable[Step]) -> set[int]:
-    """The steps that began and ended while one of these tools ran when it was recorded: the tool's own doing, as far as
-    times can tell where several things go on at once."""
-    tools = [step for step in played if step.request.kind is StepKind.TOOL_CALL]
-    return {step.index for step in steps if any(_within(step, tool) for tool in tools)}
-
-
-def _within(step: Step, tool: Step) -> bool:
-    return step.index > tool.index and step.ended <= tool.ended + _CLOCKS_GRAIN
-
-
-def _head(scheme: str, method: str, path: str) -> RequestHead:
-    return RequestHead(method=method, scheme=scheme, host="", port=0, target=f"/{path}", headers=_JSON)

@@ -51,6 +51,8 @@ class Miss:
     asked: str
     """``POST api.openai.com/v1/chat/completions``"""
     model: str | None
+    api: str = ""
+    """That the call belongs to, by its name."""
     recorded: int
     """Calls in the recording."""
     played: int
@@ -103,7 +105,7 @@ class Miss:
     def advice(self) -> str:
         """What to do about it, in commands."""
         commands = self._replay_advice() if self.fork_at is None else self._fork_advice()
-        return writable("\n".join(["What to do", *self._ignore_lines(), *commands]))
+        return writable("\n".join(["What to do", *self._ignore_lines(), *self._tool_advice(), *commands]))
 
     @property
     def report(self) -> str:
@@ -184,9 +186,21 @@ class Miss:
             lines.append("    (this ignores the whole text of the field; holding the clock or the id still is safer)")
         return lines
 
+    def _tool_advice(self) -> list[str]:
+        if self.api != "tools":
+            return []
+        again = (
+            f"rewind replay {self.session}" if self.fork_at is None else f"rewind fork {self.session}:{self.fork_at}"
+        )
+        return [f"  - To run the agent's tools, whatever was recorded:       {again} --tools live{self._command}"]
+
+    @property
+    def _command(self) -> str:
+        return f" -- {shlex.join(self.command)}" if self.command else ""
+
     def _replay_advice(self) -> list[str]:
         replay = f"rewind replay {self.session}"
-        command = f" -- {shlex.join(self.command)}" if self.command else ""
+        command = self._command
         lines = [
             f"  - To ask the provider whatever was not recorded:          {replay} --on-miss live{command}",
             "  - If the agent was changed on purpose, record it again:   rewind record -- …",

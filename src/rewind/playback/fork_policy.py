@@ -17,7 +17,7 @@ from rewind.match.nearest import RecordedCall, nearest_call
 from rewind.match.renaming import Renaming
 from rewind.model.http import HttpRequest, HttpResponse
 from rewind.model.ids import BlobId, MatchKey, blob_id
-from rewind.model.step import Step
+from rewind.model.step import Step, StepKind
 from rewind.playback.decision import Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.playback.policies import RecordedCalls
 from rewind.playback.renamed_steps import RenamedSteps
@@ -118,16 +118,20 @@ class ForkAt(Policy):
             return replace(named or Serve(step=step, drifted=drifted), seen=self._alterations.played(step.index))
         if step is not None and step.index == self._at:
             return self._cut(call, body)
+        is_tool = call.provider.kind is StepKind.TOOL_CALL
+        if step is not None and is_tool and not self.was_asked:
+            return named or Serve(step=step, drifted=drifted)  # run before the step, it would do things once more
         # A client that gave up sends the very same bytes; other ones, while the first are under way, are a twin's.
         if open_still and not self._under_way:
             return self._ask(call)
         if self.was_asked:
-            return Forward(change=self._alterations.afterwards)
+            # Edits are of what models are asked; what the agent asks of its own code stays as it is.
+            return Forward(change=None if is_tool else self._alterations.afterwards)
         if step is None:
             self.missed.append(call)
             if not self._on_miss_live:
                 return self._refuse(call)
-        return Forward(change=self._alterations.before)
+        return Forward(change=None if is_tool else self._alterations.before)
 
     def _cut(self, call: Call, body: BlobId) -> Decision:
         self._key, self._body = call.key, body

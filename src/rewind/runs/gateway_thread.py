@@ -20,6 +20,7 @@ from rewind.gateway.upstream import Pool
 from rewind.model.clock import Clock
 from rewind.redaction.redactor import Redactor
 from rewind.runs.bypass_watch import BypassWatch
+from rewind.runs.child_tools import ChildToolCalls
 from rewind.runs.harness import AgentRun, SessionRecording
 from rewind.runs.junction import Junction
 from rewind.runs.surroundings import SurroundingsLookup
@@ -103,7 +104,8 @@ def serving(
     ``provenance`` is told what the run stands on: git, lock files. Gives the addresses that the agent connected to
     around the gateway, which are known at the end, and remarked on.
     """
-    gateway = BackgroundGateway(run.listener, junction, Authority(run.ca, run.rules), dialer)
+    handler = ChildToolCalls(junction, run.tools_token)
+    gateway = BackgroundGateway(run.listener, handler, Authority(run.ca, run.rules), dialer)
     gateway.start()
     gc.freeze()  # what is loaded by now stays: looking through it again and again would hold up requests
     watch = BypassWatch(run.child.pid)

@@ -215,6 +215,8 @@ class AgentRun:
     ca: RunCa
     rules: HostRules
     offline: bool
+    tools_token: str
+    """Without which nobody tells the gateway of a tool call."""
 
 
 @contextmanager
@@ -239,6 +241,8 @@ def behind_gateway(
     rules = host_rules(start)
     ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
     with _prompt_threads(), _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
+        token = os.urandom(16).hex()
+        variables["REWIND_TOOLS_URL"] = f"{variables['REWIND_GATEWAY_URL']}/{token}"
         if again:
             variables["REWIND_REPLAY"] = "1"
         recording = begin()
@@ -255,7 +259,7 @@ def behind_gateway(
                 recording.abandon()
             raise
         try:
-            yield AgentRun(agent, child, recording, listener, ca, rules, offline)
+            yield AgentRun(agent, child, recording, listener, ca, rules, offline, token)
         except BaseException:
             child.end(GRACE_SECONDS)  # whatever went wrong: nobody will answer the agent
             raise

@@ -29,6 +29,7 @@ from rewind.model.step import Ending, Step, StepKind, StepResponse
 from rewind.playback.decision import Change, Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.playback.policies import RecordAll
 from rewind.playback.tape import RecordedUploads, empty_answer
+from rewind.playback.tools import OWN_SCHEMES
 from rewind.providers.api import Api
 from rewind.providers.catalogue import FALLBACK, identify, looks_like_llm
 from rewind.providers.hosts import HostRules
@@ -285,7 +286,8 @@ class RecordedExchange(PassThrough):
                     reason = f"Rewind: step {step.index} was recorded, but cannot be read: {problem.message}"
                     return self._carry(Refuse(reason=reason), call, request)
             case Forward():
-                junction.tally.live += 1
+                junction.tally.live += self._head.scheme not in OWN_SCHEMES
+                junction.tally.tools_run += call.provider.kind is StepKind.TOOL_CALL
                 return Pass(self._changed)
             case Put(answer=answer):
                 try:

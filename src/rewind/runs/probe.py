@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding
@@ -64,6 +65,8 @@ class ProveOptions:
     max_cost: float | None = None
     """In US dollars; needs ``prices``."""
     allow_drift: bool = False
+    tools: Literal["replay", "live"] = "replay"
+    """``live``: the agent's own tools run before the step, too."""
     command: tuple[str, ...] | None = None
     """In place of the recorded one."""
     upstream: UpstreamOptions = UpstreamOptions()
@@ -161,6 +164,7 @@ class _Prover:
             step=finding.step[1] or 0,
             home=options.home,
             command=options.command,
+            tools=options.tools,
             allow_drift=options.allow_drift,
             upstream=options.upstream,
             ignore=options.ignore,

@@ -4,13 +4,14 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
+from rewind.conversation.sketch import NOTHING, read_sketch
 from rewind.errors import DamagedStore
 from rewind.gateway.listener import has_waiting_client
 from rewind.gateway.playout import why_unplayable
 from rewind.match.call import Call, understand
 from rewind.model.http import HttpRequest, HttpResponse, LongBody
 from rewind.model.ids import MatchKey
-from rewind.model.step import Step
+from rewind.model.step import Step, StepKind
 from rewind.playback.tape import Tape
 from rewind.store.journal.reader import SessionReader
 from rewind.store.journal.writer import Stream
@@ -35,6 +36,17 @@ class RecordedSteps:
         bare = reader.bare_recording() if only_played else None
         self._without_keys = bare is not None
         self.recording = bare or reader.recording()
+
+    @property
+    def unrecorded_tools(self) -> str | None:
+        """A sentence on tools that ran when it was recorded, and will run again: the model heard of their results, but
+        no call of them was recorded."""
+        sketches = (read_sketch(step.request.sketch) for step in self.recording.steps)
+        if any(step.request.kind is StepKind.TOOL_CALL for step in self.recording.steps):
+            return None
+        if not any(sketch is not None and sketch.calls != NOTHING for sketch in sketches):
+            return None
+        return "The agent's own tools are not recorded (@rewind.tool): they run for real."
 
     def request(self, step: Step) -> HttpRequest:
         return HttpRequest(head=step.request.head, body=self._reader.blob(step.request.body))

@@ -90,6 +90,8 @@ class ReplayOptions:
     """0 answers at once, 1 as slowly as recorded."""
     allow_drift: bool = False
     on_miss: Literal["refuse", "live"] = "refuse"
+    tools: Literal["replay", "live"] = "replay"
+    """``live``: the agent's own tools (``@rewind.tool``) run."""
     live_hosts: tuple[str, ...] = ()
     port: int = 0
     upstream: UpstreamOptions = UpstreamOptions()
@@ -102,6 +104,8 @@ class ReplayOptions:
     """Patterns that the session was exported with: what they match is taken out of requests, too."""
     stepping: Stepping | None = None
     """Where to stop on the way."""
+    announce: Callable[[str], None] = lambda _sentence: None
+    """Told what a person should know when the agent starts."""
     clock: Clock = field(default_factory=SystemClock)
 
     @property
@@ -140,6 +144,8 @@ class ReplayResult:
     """Where we ended the agent; its exit code says nothing then."""
     unasked: int | None = None
     """The step to stop at, where the run never came to it."""
+    tools_run: int = 0
+    """Calls of the agent's own tools that were not answered by the recording, but run."""
 
     @property
     def exact(self) -> int:

@@ -46,6 +46,9 @@ class Tally:
     """By step, what the request called otherwise than the recorded one."""
     drifted: int = 0
     live: int = 0
+    """Requests that went to their hosts although there is a tape."""
+    tools_run: int = 0
+    """Tool calls that no tape answered: the agent's own code did."""
     misses: list[MissNote] = field(default_factory=list)
     stopped: str | None = None
     """Why nothing more was answered, from some call on."""

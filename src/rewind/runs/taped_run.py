@@ -13,7 +13,9 @@ from rewind.errors import DamagedStore
 from rewind.gateway.dial import Dialer
 from rewind.match.renaming import Renaming
 from rewind.model.names import Renamed
+from rewind.model.step import Step, StepKind
 from rewind.playback.policies import Replay
+from rewind.playback.tools import ToolCallPolicy, askable_steps, is_note
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.runs.child import AgentCommand
@@ -48,6 +50,8 @@ class TapedRun:
         refuse_traces(self._steps.recording, "replay")
         if options.stepping is not None:
             check_step(self._steps.recording, options.stepping.step)
+        if (sentence := self._steps.unrecorded_tools) is not None:
+            options.announce(sentence)
         self._tape = self._steps.tape()
         self._agent = agent
         self._began = options.clock.now()
@@ -101,17 +105,18 @@ class TapedRun:
 
     def _junction(self, run: AgentRun, lenient: Callable[[], Renaming] | None) -> Junction:
         options = self._options
+        replay = Replay(
+            self._tape,
+            self._steps.call,
+            session=options.session.ref,
+            command=options.command or (),
+            renaming=self._renaming,
+            lenient=lenient,
+            allow_drift=options.allow_drift,
+            on_miss_live=self._online,
+        )
         return Junction(
-            policy=Replay(
-                self._tape,
-                self._steps.call,
-                session=options.session.ref,
-                command=options.command or (),
-                renaming=self._renaming,
-                lenient=lenient,
-                allow_drift=options.allow_drift,
-                on_miss_live=self._online,
-            ),
+            policy=ToolCallPolicy(replay, self._tape, live_tools=options.tools == "live"),
             rules=host_rules(options.session.start),
             redactor=self._redactor,
             clock=options.clock,
@@ -144,10 +149,12 @@ class TapedRun:
             ignored=options.ignore_output,
         )
         connects = self._dialer.connects if self._dialer is not None else 0
+        played = {step.index for step in tally.served if not is_note(step)}
+        askable = [step for step in askable_steps(self._tape, tally.served) if not self._runs_anew(step)]
         return ReplayResult(
             session_id=session.start.id,
-            played=len({step.index for step in tally.served}),
-            total=len(self._tape),
+            played=len(played),
+            total=len(askable),
             drifted=tally.drifted,
             renamed=tally.renamed,
             live=tally.live,
@@ -164,7 +171,11 @@ class TapedRun:
             served=self._steps.with_readings(tally.served),
             stopped=course.stopped,
             unasked=course.unasked,
+            tools_run=tally.tools_run,
         )
+
+    def _runs_anew(self, step: Step) -> bool:
+        return self._options.tools == "live" and step.request.kind is StepKind.TOOL_CALL
 
     def _recorded_output(self, tally: Tally) -> bytes | None:
         """What was printed then; what cannot be read is not compared, and the result says so."""

@@ -1,11 +1,13 @@
 """``@rewind.tool`` and ``rewind.note``: steps that the agent's own code makes in the session it runs in.
 
-Outside a session a tool simply runs, a note does nothing, and next to nothing is loaded.
+Outside a session, and outside of ``rewind record`` and the like, a tool simply runs, a note does nothing, and next to
+nothing is loaded.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 
 from rewind.sdk.decorators import async_generator_wrapper, kind_of, refuse_class, undriven
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from rewind.inprocess.run import InProcessRun
     from rewind.sdk.decorators import AsyncDriver
+    from rewind.sdk.outer_run import ToolListener
     from rewind.sdk.tool_calls import ToolFunction
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -60,13 +63,18 @@ def note(text: str, /, **fields: Any) -> bool:
     return True
 
 
-def _current_run() -> InProcessRun | None:
-    """``None`` outside a session. As long as nobody began one, the engine is not even loaded."""
+def _current_run() -> ToolListener | None:
+    """The session of this process, the run of the command line around it, or both.
+
+    ``None`` where nobody listens. As long as nobody began a session, the engine is not even loaded.
+    """
     engine = sys.modules.get("rewind.inprocess.run")
-    if engine is None:
-        return None
-    run: InProcessRun | None = engine.current_run()
-    return run
+    run: InProcessRun | None = None if engine is None else engine.current_run()
+    if not os.environ.get("REWIND_TOOLS_URL"):
+        return run
+    from rewind.sdk.outer_run import with_outer_run  # lazily: hardly any program runs under the command line
+
+    return with_outer_run(run)
 
 
 def _wrapped(function: Any, name: str | None, ignore: Collection[str]) -> Any:

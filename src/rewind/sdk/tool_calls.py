@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.dataclass import dataclass
 from rewind.errors import ResultLost, RewindError, ToolFailed
-from rewind.inprocess.tool_calls import PlayedTool
+from rewind.model.tool_call import PlayedTool
 from rewind.sdk.decorators import driven, undriven
 from rewind.sdk.values.failures import restored_failure, serialised_failure
 from rewind.sdk.values.objects import KnownClasses, returned_classes
 from rewind.sdk.values.serialise import SerialisedValue, ValueLost, as_json, restore, serialise, serialise_checked
 
 if TYPE_CHECKING:
-    from rewind.inprocess.run import InProcessRun
-    from rewind.inprocess.tool_calls import ToolUnderWay
+    from rewind.model.tool_call import RunningTool
     from rewind.sdk.decorators import AsyncDriver
+    from rewind.sdk.outer_run import ToolListener
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -51,7 +51,7 @@ class ToolFunction:
         # At the first call every class that an annotation names is there.
         return returned_classes(self._function)
 
-    def plain(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Any:
+    def plain(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
             return call.result()
@@ -63,7 +63,7 @@ class ToolFunction:
         call.returned(result)
         return result
 
-    async def coroutine(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Any:
+    async def coroutine(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
             await call.wait_for_cancellation()
@@ -76,7 +76,7 @@ class ToolFunction:
         call.returned(result)
         return result
 
-    def generator(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
+    def generator(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
             yield from call.items()
@@ -96,7 +96,7 @@ class ToolFunction:
         call.returned(result, generator=True)
         return result
 
-    def async_generator(self, run: "InProcessRun", args: Args, kwargs: Kwargs) -> "AsyncDriver":
+    def async_generator(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> "AsyncDriver":
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
             return undriven(call.items_async())
@@ -116,7 +116,7 @@ class ToolFunction:
         return self._function(*args, **kwargs), resume, end
 
     def _begin(
-        self, run: "InProcessRun", args: Args, kwargs: Kwargs
+        self, run: "ToolListener", args: Args, kwargs: Kwargs
     ) -> "ReplayedCall | RecordedToolCall | UnrecordedCall":
         """Raises RewindError where a replay has no answer. A recording that goes wrong leaves the tool alone."""
         try:
@@ -124,13 +124,13 @@ class ToolFunction:
         except RewindError:
             raise
         except Exception as error:
-            if run.rules.offline:
+            if run.offline:
                 raise  # in a replay, to run the tool instead would be the wrong answer
             self._remark(run, f"a call was not recorded: {type(error).__name__}")
             return UnrecordedCall()
 
     def _begun(
-        self, run: "InProcessRun", args: Args, kwargs: Kwargs
+        self, run: "ToolListener", args: Args, kwargs: Kwargs
     ) -> "ReplayedCall | RecordedToolCall | UnrecordedCall":
         request, classes = self._arguments.request(args, kwargs), self._classes
         if request is None:
@@ -144,7 +144,7 @@ class ToolFunction:
             )
         return RecordedToolCall(classes, call, partial(self._remark, run))
 
-    def _remark(self, run: "InProcessRun", why: str) -> None:
+    def _remark(self, run: "ToolListener", why: str) -> None:
         run.unrecorded(f"tool {self._name}", why)
 
 
@@ -264,7 +264,7 @@ class ReplayedCall:
 class RecordedToolCall:
     """A call that runs now, and is recorded."""
 
-    def __init__(self, classes: KnownClasses, call: "ToolUnderWay", remark: Callable[[str], None]) -> None:
+    def __init__(self, classes: KnownClasses, call: "RunningTool", remark: Callable[[str], None]) -> None:
         """``remark`` is told where a replay will not be able to give the result back."""
         self._classes = classes
         self._call = call

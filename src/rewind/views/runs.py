@@ -24,6 +24,7 @@ def replay(result: "ReplayResult", saved: Spending) -> dict[str, Any]:
         "drifted": result.drifted,
         "telemetry": result.telemetry,
         "live": result.live,
+        "tools_run": result.tools_run,
         "network_calls": result.network_calls,
         "misses": [{"reason": miss.reason, "report": miss.report} for miss in result.misses],
         "output": result.output,
@@ -52,6 +53,7 @@ def forecast(found: "ForkForecast") -> dict[str, Any]:
             {"step": step.index, "kind": step.request.kind.value, "model": asked.get(step.index)} for step in plan.live
         ],
         "not_carried_over": list(plan.dropped),
+        "remarks": list(plan.remarks),
         "samples": found.samples,
         "estimate_usd": found.estimate.usd,
         "unpriced": found.estimate.unpriced,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rewind.errors import ResultLost, ToolFailed
-from rewind.inprocess.tool_calls import PlayedTool
+from rewind.model.tool_call import PlayedTool
 from rewind.sdk.tool_calls import ReplayedCall
 from rewind.sdk.values.objects import KnownClasses
 

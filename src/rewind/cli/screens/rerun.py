@@ -50,6 +50,7 @@ def print_forecast(terminal: Terminal, forecast: "ForkForecast") -> None:
     if limit is not None:
         held = "" if forecast.limit_holds else ", which cannot be enforced: a price is not known"
         facts.append(("max cost", Span(f"{amount(limit)}{held}", "" if forecast.limit_holds else "yellow")))
+    facts += [("note", Span(remark, "yellow")) for remark in plan.remarks]
     facts += [("not kept", Span(f"{edit} (of an earlier fork)", "yellow")) for edit in plan.dropped]
     print_facts(terminal, facts)
 
@@ -182,6 +183,8 @@ def print_replayed(terminal: Terminal, result: "ReplayResult", saved: Spending) 
         parts.append(Span(f"{result.drifted} drifted", "yellow"))
     if result.live:
         parts.append(Span(f"{result.live} live", "yellow"))
+    if result.tools_run:
+        parts.append(Span(f"{plural(result.tools_run, 'tool call')} run", "yellow"))
     if result.misses:
         parts.append(Span(plural(len(result.misses), "miss", "misses"), "red"))
     if result.stopped is not None:

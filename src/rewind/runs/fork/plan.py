@@ -43,6 +43,8 @@ class ForkOptions:
     """In place of the recorded one."""
     name: str | None = None
     on_miss: Literal["refuse", "live"] = "refuse"
+    tools: Literal["replay", "live"] = "replay"
+    """``live``: the agent's own tools (``@rewind.tool``) run before the step, too."""
     allow_drift: bool = False
     """A changed request in the place of a recorded one is taken for it."""
     port: int = 0
@@ -176,7 +178,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
     as_sent = SentBody(body_of(request).document) if inheritance.by_hand else None
     if as_sent is not None:
         _check_as_sent(as_sent, recording, inheritance.first, library)
-    substituted = _any(SetResponse, own)
+    substituted, tools = _any(SetResponse, own), steps.unrecorded_tools
     made_up = {index: steps.answer(by_index[index]) for index in inheritance.made_up}
     of_the_run = [other for other in recording.steps if telemetry_of(other.request) is None]
     return ForkPlan(
@@ -197,7 +199,7 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
             sample=options.sample,
             probe=options.probe,
         ),
-        remarks=tuple(_remarks(request, own)),
+        remarks=(*_remarks(request, own), *([tools] if tools is not None and options.sample in (None, 1) else ())),
         reused=tuple(other for other in of_the_run if other.index < step.index and other.response is not None),
         live=tuple(other for other in of_the_run if other.index >= step.index + substituted),
     )

@@ -19,6 +19,7 @@ from rewind.model.names import Renamed
 from rewind.model.session import Lineage, SessionStart
 from rewind.model.step import Step, StepKind
 from rewind.playback.fork_policy import ForkAt
+from rewind.playback.tools import ToolCallPolicy
 from rewind.pricing.spending import Pricing, Spending, cost_of, spending
 from rewind.providers.hosts import HostRules, hosts_from_environment
 from rewind.redaction.redactor import Redactor
@@ -189,8 +190,15 @@ class _ForkRun:
         )
 
     def _junction(self, recording: SessionRecording, rules: HostRules) -> Junction:
+        policy = ToolCallPolicy(
+            self._policy,
+            self._tape,
+            live_tools=self._options.tools == "live",
+            before=self._plan.step.index,
+            over=lambda: self._policy.over,
+        )
         return Junction(
-            policy=self._policy,
+            policy=policy,
             rules=rules,
             redactor=self._redactor,
             clock=self._options.clock,
