@@ -10,10 +10,10 @@ import hashlib
 import os
 import ssl
 import sys
-import threading
 from typing import cast
 
 from bench.traffic import HOST
+from bench.upstream import serve, server_context
 
 
 class End(asyncio.Protocol):
@@ -64,25 +64,14 @@ class Entry(asyncio.Protocol):
         near.transport = await loop.start_tls(self._transport, near, self._near, server_side=True)
 
 
-async def serve(certificate: str, port: int, store: int | None) -> None:
-    loop = asyncio.get_running_loop()
-    near = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    near.load_cert_chain(certificate)
+def main() -> None:
+    near = server_context(sys.argv[1])
     far = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     far.check_hostname, far.verify_mode = False, ssl.CERT_NONE
-    server = await loop.create_server(lambda: Entry(near, far, port, store), "127.0.0.1", 0, backlog=256)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    orphaned = asyncio.Event()
-
-    def watch() -> None:
-        sys.stdin.read()
-        loop.call_soon_threadsafe(orphaned.set)
-
-    threading.Thread(target=watch, daemon=True).start()
-    await orphaned.wait()
-    server.close()
+    port = int(sys.argv[2])
+    kept = os.open(sys.argv[3], os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600) if len(sys.argv) > 3 else None
+    asyncio.run(serve(lambda: Entry(near, far, port, kept)))
 
 
 if __name__ == "__main__":
-    kept = os.open(sys.argv[3], os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600) if len(sys.argv) > 3 else None
-    asyncio.run(serve(sys.argv[1], int(sys.argv[2]), kept))
+    main()

@@ -10,6 +10,7 @@ import ssl
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import cast
 
 from bench import traffic
@@ -67,11 +68,10 @@ def header(read: bytearray, end: int, name: bytes, absent: int = 0) -> int:
     return absent if at < 0 else int(head[at + len(name) :].split(b"\r\n", 1)[0])
 
 
-async def serve(certificate: str) -> None:
+async def serve(factory: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None) -> None:
+    """Print the port, and serve until whoever started this process has gone."""
     loop = asyncio.get_running_loop()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    server = await loop.create_server(Provider, "127.0.0.1", 0, ssl=context, backlog=256)
+    server = await loop.create_server(factory, "127.0.0.1", 0, ssl=tls, backlog=256)
     print(server.sockets[0].getsockname()[1], flush=True)
     orphaned = asyncio.Event()
 
@@ -84,6 +84,12 @@ async def serve(certificate: str) -> None:
     server.close()
 
 
+def server_context(certificate: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
 def main() -> None:
     factory = None
     with contextlib.suppress(ImportError):
@@ -91,7 +97,7 @@ def main() -> None:
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(serve(sys.argv[1]))
+        runner.run(serve(Provider, server_context(sys.argv[1])))
 
 
 if __name__ == "__main__":

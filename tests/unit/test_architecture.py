@@ -2,9 +2,12 @@
 
 import ast
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from code_figures import GOALS, Project, figures, read_project, statements
 
@@ -116,6 +119,39 @@ def test_source_files_that_a_document_names_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     for file in re.findall(r"`(?:src/rewind/)?((?:[a-z_]+/)+[a-z_]+\.py)`", text):
         assert any((ROOT / base / file).is_file() for base in ("src/rewind", ".", "tests")), file
+
+
+# What runs elsewhere
+
+
+def _commands(value: object) -> Iterator[str]:
+    """Every ``run`` of a workflow and every ``entry`` of a hook."""
+    if isinstance(value, dict):
+        yield from (str(value[name]) for name in ("run", "entry") if name in value)
+        for inner in value.values():
+            yield from _commands(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _commands(inner)
+
+
+@pytest.mark.parametrize(
+    "name", [".github/workflows/ci.yml", ".github/workflows/release.yml", ".pre-commit-config.yaml"]
+)
+def test_what_ci_and_hooks_run_is_there(name: str) -> None:
+    commands = list(_commands(yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))))
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    tools = {re.split(r"[<>=;\[ ]", need)[0] for need in needs["dev"]} | {"lint-imports"}
+    assert commands
+    for command in commands:
+        program, *words = command.split()
+        if program == "make":
+            assert words[0] in targets, command
+        elif program.startswith(".venv/bin/"):
+            assert program.removeprefix(".venv/bin/") in tools, command
+        else:
+            assert all((ROOT / word).exists() for word in words if word.startswith("src/")), command
 
 
 def _test_files() -> list[Path]:
