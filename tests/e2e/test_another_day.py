@@ -159,6 +159,19 @@ def test_the_names_of_a_replay_are_shown_afterwards(lab: MakeLab) -> None:
     assert [step["step"] for step in told["last_replay"]["renamed"]] == [1, 2]
 
 
+def test_deleting_a_session_forgets_the_names_of_its_replays(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    bench.replay(session, "--", *command, cwd=there).ok()
+    notes = bench.home / "replays.jsonl"
+    assert str(here).encode() in notes.read_bytes()
+    bench.rewind("rm", session).ok()
+    assert str(here).encode() not in notes.read_bytes()
+    assert session.encode() in notes.read_bytes(), "the savings are still counted"
+
+
 def test_the_same_miss_is_told_once_and_names_what_would_have_helped(lab: MakeLab) -> None:
     bench = lab(obeying)
     here, there = agent(bench, "here"), agent(bench, "there")

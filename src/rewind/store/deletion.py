@@ -25,6 +25,7 @@ from rewind.store.files import (
     session_folders,
     sweep,
 )
+from rewind.store.replays import forget_names
 
 ASIDE = ".deleted"
 """Holds what is being deleted. Empty, it says that a derived file still has to be written anew."""
@@ -96,6 +97,8 @@ def _finish(home: Path, at_most: int | None) -> None:
             left.unlink()
     sweep(home, IMPORTING)
     there = session_folders(home)
+    ids = {folder.rpartition("-")[2] for folder in there}
+    forget_names(home, ids.__contains__)
     purged = [DerivedFile(home, name).purge(there, at_most=at_most) for name in DERIVED]
     if all(purged):
         aside.rmdir()

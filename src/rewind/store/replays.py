@@ -4,14 +4,14 @@ The log is a convenience. A replay in a store that cannot be written runs all th
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewind.model.names import Renamed
-from rewind.store.files import open_to_read, read_at
+from rewind.store.files import open_private, open_to_read, read_at
 from rewind.store.journal.lines import BadLine, seal, unseal
 
 _NAME = "replays.jsonl"
@@ -50,6 +50,19 @@ def note_replay(
             os.write(fd, line)
         finally:
             os.close(fd)
+
+
+def forget_names(home: Path, is_there: Callable[[str], bool]) -> None:
+    """Take out the names of sessions that are gone: they are words of theirs. Raises OSError."""
+    lines = list(_lines(home))
+    kept = [fields if is_there(str(fields.get("run"))) else {**fields, "renamed": []} for fields in lines]
+    if kept == lines:
+        return
+    aside = home / f".{_NAME}"
+    aside.unlink(missing_ok=True)  # of a deletion that was killed
+    with os.fdopen(open_private(aside, os.O_WRONLY), "wb") as file:
+        file.writelines(map(seal, kept))
+    aside.replace(home / _NAME)
 
 
 def last_replay(home: Path, session: str) -> ReplayNote | None:

@@ -54,8 +54,8 @@ def ours(modules: set[str]) -> int:
     [
         (["--help"], 7, {"click", "re", "json", "dataclasses"}),
         (["list"], 72, {"duckdb", "asyncio", "ssl"}),
-        (["rm", "nothing"], 63, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
-        (["prune", "--max-size", "1G"], 64, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
+        (["rm", "nothing"], 66, {"duckdb", "asyncio", "ssl", "rewind.gateway.server", "rewind.providers.catalogue"}),
+        (["prune", "--max-size", "1G"], 66, {"duckdb", "asyncio", "ssl", "rewind.providers.catalogue"}),
         (["record", "--help"], 20, {"duckdb", "asyncio"}),
         (["inspect", "--help"], 122, {"duckdb", "asyncio"}),
     ],
