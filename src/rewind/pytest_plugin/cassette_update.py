@@ -220,6 +220,7 @@ def _used_facts(run: RecordedRun) -> dict[str, str]:
     """What requests say of the machine and its folders anyway: without it they could not be matched elsewhere."""
     start = run.recording.session.start
     facts = {"folder": start.cwd, **start.facts}
+    facts.pop("utc_offset", None)  # no request says it
     asked = [run.blob(step.request.body) for step in run.recording.steps]
     return {name: value for name, value in facts.items() if value and any(value.encode() in body for body in asked)}
 
