@@ -19,6 +19,8 @@ from rewind.runs.harness import facts_of_process
 
 _FOLDERS = ("folder", "logical", "home", "temp")
 _GIT_SECONDS = 2.0
+_CLOCK_NOISE = 2.0
+"""Seconds that asking for the time may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,24 +97,18 @@ def _now(recording: Recording, new: NewRun) -> RunFacts:
 
 
 def _clock_ahead(pid: int, clock: Clock) -> float:
-    """Seconds by which the agent's clock is ahead of ours: libfaketime may have been loaded into it alone."""
+    """Seconds by which the agent's clock is ahead of ours: a library such as libfaketime may be in it alone."""
     for theirs in _environments(pid):
-        library = theirs.get("LD_PRELOAD", "")
-        if "faketime" in library and library != os.environ.get("LD_PRELOAD"):
+        if theirs.get("LD_PRELOAD") and theirs["LD_PRELOAD"] != os.environ.get("LD_PRELOAD"):
             break
     else:
         return 0.0
-    faked = {name: value for name, value in theirs.items() if name.startswith(("FAKETIME", "DONT_FAKE", "LD_PRELOAD"))}
     try:
         said = subprocess.run(
-            ("date", "+%s"),
-            env={"PATH": os.environ.get("PATH", os.defpath), **faked},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=True,
+            ("date", "+%s"), env=theirs, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_SECONDS, check=True
         )
-        return float(said.stdout) - clock.now()
+        ahead = float(said.stdout) - clock.now()
+        return ahead if abs(ahead) > _CLOCK_NOISE else 0.0
     except (OSError, subprocess.SubprocessError, ValueError):
         return 0.0
 
