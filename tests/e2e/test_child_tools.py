@@ -125,6 +125,7 @@ def test_tools_of_every_kind_are_recorded_and_answered_by_the_recording(bench: L
 
     replayed = bench.replay(recorded.session)
     assert replayed.code == 0, replayed.talk
+    assert "run for real" not in replayed.talk
     assert replayed.stdout == recorded.stdout
     assert done(bench) == []
     # What the tool had asked for itself is not asked where the tool is not run.
@@ -180,10 +181,6 @@ def test_what_was_not_recorded_is_a_miss_and_is_never_run(bench: Lab) -> None:
     assert "ReplayMiss Rewind: this call was never recorded" in other.text
     assert "arguments.order" in other.talk and "--tools live" in other.talk
     assert "lost The tool 'opened' cannot be replayed" in other.text
-
-    # One more of the same is one too many.
-    twice = bench.replay(recorded.session, "--", *agent(bench, OTHERWISE, "7", "7"))
-    assert twice.code == 4 and done(bench) == [] and "already played" in twice.talk
 
     # Recorded without tools: none is run for that.
     bare = bench.replay(without, "--", *agent(bench, OTHERWISE, "7"))
@@ -269,17 +266,10 @@ def test_tools_that_are_not_recorded_are_said_to_run_for_real(bench: Lab) -> Non
     brought = {"role": "tool", "tool_call_id": "call_1", "content": "done"}
     plain = TOOLS + f"print(ask('one'), ask('one', {spoken!r}, {brought!r}))"
     session = bench.record(agent(bench, plain)).ok().session
-    told = plain.replace("ask('one'),", "refund(1),")
-    bench.record(agent(bench, told)).ok()
-    agent(bench, plain)
     dry = bench.rewind("fork", f"{session}:2", "--set", "system=x", "--dry-run").ok()
     assert sentence in " ".join(dry.text.split())
-    again = bench.replay(session)
-    assert again.talk.count(sentence) == 1, again.talk
-    as_json = bench.replay(session, "--json")
-    assert sentence in as_json.talk and json.loads(as_json.stdout)["played"]
-    # Where calls were recorded, they are answered.
-    assert sentence not in bench.replay("last", "--", *agent(bench, told)).ok().talk
+    again = bench.replay(session, "--json")
+    assert again.talk.count(sentence) == 1 and json.loads(again.stdout)["played"] == 2, again.talk
 
 
 def test_nobody_else_puts_an_answer_into_a_recording(bench: Lab) -> None:

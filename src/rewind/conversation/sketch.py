@@ -43,7 +43,7 @@ class Sketch:
     """What is said to the model since it last spoke."""
     history: str = NOTHING
     """Everything said before that."""
-    calls: str = NOTHING
+    calls: str = NOTHING  # last: see brings_results
     """What the results of the turn are results of: that two tools said "ok" does not make them one."""
 
     def __str__(self) -> str:
@@ -55,6 +55,11 @@ def read_sketch(text: str | None) -> Sketch | None:
     rule, *parts = (text or "").split(":")
     ours = rule == _ASKED_RULE and len(parts) == len(_FIELDS)
     return Sketch(**dict(zip(_FIELDS, parts, strict=True))) if ours else None
+
+
+def brings_results(text: str | None) -> bool:
+    """Whether the call of that sketch brings results of tools. Told without taking it apart: replays ask it of all."""
+    return text is not None and text.startswith(_ASKED_RULE) and not text.endswith(f":{NOTHING}")
 
 
 _FIELDS = tuple(field.name for field in fields(Sketch))

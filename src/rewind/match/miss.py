@@ -4,6 +4,7 @@ import shlex
 from enum import StrEnum
 
 from rewind.dataclass import dataclass
+from rewind.providers import tools
 from rewind.providers.shared.json_fields import writable
 from rewind.text import plural
 
@@ -187,7 +188,7 @@ class Miss:
         return lines
 
     def _tool_advice(self) -> list[str]:
-        if self.api != "tools":
+        if self.api != tools.API.name:
             return []
         again = (
             f"rewind replay {self.session}" if self.fork_at is None else f"rewind fork {self.session}:{self.fork_at}"

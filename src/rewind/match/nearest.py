@@ -16,6 +16,7 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.difference import FieldDifference, differences, same_json
 from rewind.match.miss import MOST_FIELDS, SHOWN_FIELDS, DifferingField, Miss, MissKind
+from rewind.providers import tools
 from rewind.providers.catalogue import FALLBACK
 
 _CONVERSATIONS = ("messages", "input", "contents")
@@ -186,4 +187,6 @@ def _address(call: Call) -> tuple[str, str, str]:
 
 def _endpoint(call: Call) -> str:
     head = call.request.head
+    if call.provider.name == tools.API.name:
+        return f"tool {tools.tool_name(head)}"[:200]
     return f"{head.method} {head.host}{head.path}"[:200]

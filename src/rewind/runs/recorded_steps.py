@@ -4,7 +4,7 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-from rewind.conversation.sketch import NOTHING, read_sketch
+from rewind.conversation.sketch import brings_results
 from rewind.errors import DamagedStore
 from rewind.gateway.listener import has_waiting_client
 from rewind.gateway.playout import why_unplayable
@@ -41,10 +41,10 @@ class RecordedSteps:
     def unrecorded_tools(self) -> str | None:
         """A sentence on tools that ran when it was recorded, and will run again: the model heard of their results, but
         no call of them was recorded."""
-        sketches = (read_sketch(step.request.sketch) for step in self.recording.steps)
-        if any(step.request.kind is StepKind.TOOL_CALL for step in self.recording.steps):
+        requests = [step.request for step in self.recording.steps]
+        if any(request.kind is StepKind.TOOL_CALL for request in requests):
             return None
-        if not any(sketch is not None and sketch.calls != NOTHING for sketch in sketches):
+        if not any(brings_results(request.sketch) for request in requests):
             return None
         return "The agent's own tools are not recorded (@rewind.tool): they run for real."
 

@@ -83,16 +83,19 @@ class OuterRun:
         raise ReplayMiss(reason) if self.again else ConnectionError(reason)
 
     def note(self, text: str, fields: Mapping[str, Any] | None = None) -> None:
+        """Raises OSError where it is not kept."""
         document = {"text": text, **({"fields": dict(fields)} if fields else {})}
-        self._ask("note/NOTE", json.dumps(document, default=repr).encode())
+        status, _, _ = self._ask("note/NOTE", json.dumps(document, default=repr).encode())
+        if status != 204:
+            raise ConnectionError(f"the gateway answered {status}")
 
     def unrecorded(self, host: str, why: str) -> None:
-        with suppress(OSError):
+        with suppress(Exception):  # what is told to a recording never stops the program
             self._ask(f"remark/{quote(host, safe='')}", why.encode(errors="replace"))
 
     def answered(self, number: str, status: int, body: bytes) -> None:
         """The tool of that number has ended."""
-        with suppress(OSError):  # the run is over, or has broken off: its recording says so
+        with suppress(Exception):  # the run, or this very process, is over; a call without an answer says so
             self._ask(f"end/{number}/{status}", body)
 
     def _ask(self, what: str, body: bytes) -> tuple[int, dict[str, str], bytes]:

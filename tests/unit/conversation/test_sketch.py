@@ -9,6 +9,7 @@ from rewind.conversation.sketch import (
     NOTHING,
     Sketch,
     answer_digest,
+    brings_results,
     history_after,
     read_said,
     read_sketch,
@@ -33,6 +34,13 @@ def test_a_sketch_is_read_back_from_its_text() -> None:
     one = sketch(asking(QUESTION, tools=TOOLS, parameters={"temperature": 0}))
     assert read_sketch(str(one)) == one
     assert str(one).startswith("rs1:")
+
+
+def test_whether_results_of_tools_are_brought_is_told_by_its_text() -> None:
+    assert not brings_results(None)
+    assert not brings_results(str(sketch(asking(QUESTION, tools=TOOLS))))
+    brought = asking(QUESTION, assistant(ASKS), result("toolu_1", "found"))
+    assert brings_results(str(sketch(brought)))
 
 
 @pytest.mark.parametrize("text", [None, "", "rs1", "rs1:a:b:c:d:e", "rs1:a:b:c:d:e:f:g", "rs2:a:b:c:d:e:f"])

@@ -88,7 +88,7 @@ def command(app: App, /, session: str, step: int | None, until: int | None, **gi
 
     Exit code: 0 the same output and exit code (of a run that was stopped: the same output so far) ·
     1 another output or exit code ·
-    4 a request that the recording cannot answer, or the step to stop at was never asked.
+    4 a request that the recording cannot answer, nothing of it asked, or the step to stop at never asked.
 
     \b
     Examples:

@@ -67,6 +67,8 @@ def session_facts(
         facts += [("remark", Span(remark, "yellow")) for remark in end.remarks]
     if start.replay_of:
         facts.append(("replay of", start.replay_of))
+    if start.part_of:
+        facts.append(("part of", start.part_of))
     if start.forked_from is not None:
         origin = start.forked_from
         facts.append(("forked from", f"{origin.session}:{origin.step} · {changes(origin, 200)}"))
