@@ -87,7 +87,10 @@ class Replay(Policy):
         self._on_miss_live = on_miss_live
 
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
-        step = self._tape.take_same_bytes(request.head, blob_id(request.body))
+        try:
+            step = self._tape.take_same_bytes(request.head, blob_id(request.body))
+        except DamagedStore:
+            return None  # refused below, with what is wrong
         return None if step is None else self._serve(step)
 
     def _serve(self, step: Step) -> Serve:
@@ -96,7 +99,10 @@ class Replay(Policy):
         return Serve(step=step)
 
     def decide(self, call: Call) -> Decision:
-        step = self._tape.take(call.key, blob_id(call.request.body))
+        try:
+            step = self._tape.take(call.key, blob_id(call.request.body))
+        except DamagedStore as problem:
+            return Refuse(reason=f"Rewind: what was recorded cannot be read: {problem.message}")
         if step is not None:
             return self._serve(step)
         if self._renamed is not None and (found := self._renamed.take(call)) is not None:
@@ -170,7 +176,7 @@ class UpTo:
     def __init__(self, tape: Tape, last: int) -> None:
         self._tape = tape
         self._last = last
-        self._wanted = tuple(step.index for step in tape.steps() if step.index <= last)
+        self._wanted = tuple(index for index in tape.indexes() if index <= last)
 
     @property
     def reached(self) -> bool:

@@ -41,9 +41,9 @@ class RenamedSteps:
         self._call_of = call_of
         self._begin = begin
         self._by_outline: dict[int, list[Step]] = defaultdict(list)
-        self._steps = iter(tape.steps())
-        self._exact: list[Step] = []
-        """Those that were asked for exactly, and not looked at since."""
+        self._indexes = iter(tape.indexes())
+        self._exact: list[int] = []
+        """Those that were asked for exactly, and not looked at since; steps of a long recording are not held."""
 
     @cached_property
     def _renaming(self) -> Renaming:
@@ -54,12 +54,13 @@ class RenamedSteps:
         return Outlines(self._renaming.words)
 
     def was_exact(self, step: Step) -> None:
-        self._exact.append(step)
+        self._exact.append(step.index)
 
     def take(self, call: Call) -> RenamedStep | None:
         """The step, now played; ``None`` where there is none."""
-        for step in self._exact:
-            recorded = self._call(step)
+        for index in self._exact:
+            step = self._step(index)
+            recorded = None if step is None else self._call(step)
             if recorded is not None:
                 self._renaming.was_exact(recorded)
         self._exact.clear()
@@ -79,16 +80,22 @@ class RenamedSteps:
         known = self._by_outline[outline]
         known[:] = [step for step in known if not self._tape.played(step.index)]
         yield from tuple(known)
-        for step in self._steps:
-            if self._tape.played(step.index):
-                continue
-            call = self._call(step)
-            if call is None:
+        for index in self._indexes:
+            step = None if self._tape.played(index) else self._step(index)
+            call = None if step is None else self._call(step)
+            if step is None or call is None:
                 continue
             found = self._outlines.of(call)
             self._by_outline[found].append(step)
             if found == outline:
                 yield step
+
+    def _step(self, index: int) -> Step | None:
+        """``None`` for one that cannot be read."""
+        try:
+            return self._tape.step(index)
+        except DamagedStore:
+            return None
 
     def _call(self, step: Step) -> Call | None:
         """``None`` for a step whose request cannot be read: nothing can be compared with it."""

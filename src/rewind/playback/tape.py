@@ -7,11 +7,14 @@ played first, so that twins do not swap answers.
 
 A step that a fork changed on its way out is found by what the agent had sent; and, where no other step has that key,
 by what went out, so that an agent that has learned the change is answered, too.
+
+A long recording is not held: the tape knows what finds its steps, and each is read when it is played.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple, Self
 
 from rewind.match.call import host_class
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
@@ -19,8 +22,23 @@ from rewind.model.ids import BlobId, MatchKey
 from rewind.model.step import Ending, Step
 from rewind.providers.telemetry import UploadRow, telemetry_of, upload_row
 
-_Bytes = tuple[str, str, int, str, BlobId]
-"""Where a request went, and its body."""
+
+class TapeEntry(NamedTuple):
+    """What finds a step again. Hashes in place of texts, because there may be very many."""
+
+    step: int
+    place: int
+    """Of where the request went and of its body; see :func:`place_of`."""
+    body: int
+    """Of the name of its body."""
+    key: MatchKey
+    asked_key: MatchKey | None = None
+    """Where a fork changed the request on its way out: that of what the agent had sent."""
+
+
+def place_of(where: tuple[str, str, int, str], body: BlobId) -> int:
+    """``where`` is the method, host, port and target of a request."""
+    return hash((where, body))
 
 
 class Tape:
@@ -37,38 +55,60 @@ class Tape:
 
         From ``unanswered_from`` on, steps without an answer are on the tape, too: a fork only has to know them.
         """
-        self.uploads = RecordedUploads()
-        """Telemetry: any number of times, whatever it says, and no step that is waited for."""
-        self._steps: dict[int, Step] = {}
+        uploads, held = RecordedUploads(), {}
         for step in steps:
             if telemetry_of(step.request) is not None:
-                self.uploads.add(step)
+                uploads.add(step)
             # A request that died unanswered (the recorder was killed) has nothing to play.
             elif step.response is not None or (unanswered_from is not None and step.index >= unanswered_from):
-                self._steps[step.index] = step
-        self._key_of = key_of or _recorded_key
+                held[step.index] = step
+        self._wind(map(_entry_of, held.values()), held.__getitem__, key_of, uploads)
+
+    @classmethod
+    def of_entries(
+        cls, entries: Iterable[TapeEntry], read: Callable[[int], Step], key_of: Callable[[Step], MatchKey] | None = None
+    ) -> Self:
+        """A tape of steps that are read when they are played; none is telemetry. ``read`` may raise DamagedStore."""
+        tape = cls.__new__(cls)
+        tape._wind(entries, read, key_of, RecordedUploads())
+        return tape
+
+    def _wind(
+        self,
+        entries: Iterable[TapeEntry],
+        read: Callable[[int], Step],
+        key_of: Callable[[Step], MatchKey] | None,
+        uploads: "RecordedUploads",
+    ) -> None:
+        self.uploads = uploads
+        """Telemetry: any number of times, whatever it says, and no step that is waited for."""
+        self._entries = {entry.step: entry for entry in entries}
+        self._key_of = key_of
         self._played: set[int] = set()
-        self._changed = any(step.request.asked_key for step in self._steps.values())
+        self._changed = any(entry.asked_key for entry in self._entries.values())
         """Whether a fork changed a step on its way out: then what the agent sends is not what is recorded."""
+        self.step = read
+        """The step of that index, played or not."""
 
     @cached_property
-    def _same_bytes(self) -> dict[_Bytes, list[int]]:
+    def _same_bytes(self) -> dict[int, list[int]]:
         """The next one last: mostly there is one of each, for which a queue takes much memory."""
-        found: dict[_Bytes, list[int]] = defaultdict(list)
-        for step in reversed(self._steps.values()):
-            found[_bytes_of(step.request.head, step.request.body)].append(step.index)
+        found: dict[int, list[int]] = {}
+        for entry in reversed(self._entries.values()):
+            found.setdefault(entry.place, []).append(entry.step)
         return found
 
     @cached_property
     def _lanes(self) -> "_Lanes":
         """Made when a request comes that was not recorded to the byte: keys may have to be made anew for it."""
         lanes = _Lanes()
-        for step in self._steps.values():
-            lanes.add(step, self._key_of(step), played=step.index in self._played)
+        for entry in self._entries.values():
+            key = entry.key if self._key_of is None else self._key_of(self.step(entry.step))
+            lanes.add(entry, key, played=entry.step in self._played)
         return lanes
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return len(self._entries)
 
     def take_same_bytes(self, head: RequestHead, body: BlobId) -> Step | None:
         """The next step that was asked in these very bytes, now played: what is the same to the byte means the same.
@@ -77,29 +117,39 @@ class Tape:
         """
         if self._changed:
             return None
-        recorded = self._same_bytes.get(_bytes_of(head, body))
+        where = head.method, head.host, head.port, head.target
+        recorded = self._same_bytes.get(place_of(where, body))
         while recorded and recorded[-1] in self._played:
             recorded.pop()
-        return self.take_step(recorded[-1]) if recorded else None
+        if not recorded:
+            return None
+        step = self.step(recorded[-1])
+        asked = step.request.head
+        if step.request.body != body or (asked.method, asked.host, asked.port, asked.target) != where:
+            return None  # two hashes that are the same by chance
+        self._mark(step.index)
+        return step
 
     def take(self, key: MatchKey, body: BlobId) -> Step | None:
         """The next step of that lane, now played; ``None`` when there is none left."""
         lane = self._lanes.asked.get(key) or self._lanes.sent.get(key)
         if not lane:
             return None
-        if lane[0].request.body == body or len(lane) == 1:
-            step = lane[0]
-        else:
-            step = next((step for step in lane if step.request.body == body), lane[0])
-        return self.take_step(step.index)
+        name, entry = hash(body), lane[0]
+        if entry.body != name and len(lane) > 1:
+            entry = next((entry for entry in lane if entry.body == name), entry)
+        return self.take_step(entry.step)
 
     def take_step(self, index: int) -> Step:
         """That very step, out of its lane."""
-        step = self._steps[index]
-        if "_lanes" in self.__dict__:
-            self._lanes.remove(step)
-        self._played.add(index)
+        step = self.step(index)
+        self._mark(index)
         return step
+
+    def _mark(self, index: int) -> None:
+        if "_lanes" in self.__dict__:
+            self._lanes.remove(self._entries[index])
+        self._played.add(index)
 
     def put_back(self, step: Step) -> None:
         """A step that was taken and then not played after all."""
@@ -107,7 +157,7 @@ class Tape:
             self._played.discard(step.index)
             self.__dict__.pop("_same_bytes", None)
             if "_lanes" in self.__dict__:
-                self._lanes.insert(step)
+                self._lanes.insert(self._entries[step.index])
 
     def played(self, index: int) -> bool:
         return index in self._played
@@ -116,53 +166,55 @@ class Tape:
     def count_played(self) -> int:
         return len(self._played)
 
+    def indexes(self) -> tuple[int, ...]:
+        """Of everything that can be played, played or not."""
+        return tuple(self._entries)
+
     def steps(self) -> tuple[Step, ...]:
         """Everything that can be played, played or not."""
-        return tuple(self._steps.values())
+        return tuple(map(self.step, self._entries))
 
     def unplayed(self) -> tuple[Step, ...]:
-        return tuple(step for index, step in self._steps.items() if index not in self._played)
+        return tuple(self.step(index) for index in self._entries if index not in self._played)
 
 
-def _bytes_of(head: RequestHead, body: BlobId) -> _Bytes:
-    return head.method, head.host, head.port, head.target, body
-
-
-def _recorded_key(step: Step) -> MatchKey:
-    return step.request.match_key
+def _entry_of(step: Step) -> TapeEntry:
+    request, head = step.request, step.request.head
+    place = place_of((head.method, head.host, head.port, head.target), request.body)
+    return TapeEntry(step.index, place, hash(request.body), request.match_key, request.asked_key)
 
 
 class _Lanes:
     """The steps that are still to be played, by what was asked and by what went out."""
 
     def __init__(self) -> None:
-        self.asked: dict[MatchKey, deque[Step]] = defaultdict(deque)
-        self.sent: dict[MatchKey, deque[Step]] = defaultdict(deque)
+        self.asked: dict[MatchKey, deque[TapeEntry]] = defaultdict(deque)
+        self.sent: dict[MatchKey, deque[TapeEntry]] = defaultdict(deque)
         """Only of steps that a fork changed on their way out."""
         self._keys: dict[int, tuple[MatchKey, MatchKey | None]] = {}
 
-    def add(self, step: Step, sent: MatchKey, *, played: bool) -> None:
+    def add(self, entry: TapeEntry, sent: MatchKey, *, played: bool) -> None:
         """The next step."""
         # What the agent had asked before an edit is not recorded, only its key: other rules cannot make it anew.
-        asked = step.request.asked_key or sent
-        self._keys[step.index] = asked, sent if asked != sent else None
+        asked = entry.asked_key or sent
+        self._keys[entry.step] = asked, sent if asked != sent else None
         if not played:
-            for lane in self._of(step):
-                lane.append(step)
+            for lane in self._of(entry):
+                lane.append(entry)
 
-    def remove(self, step: Step) -> None:
-        for lane in self._of(step):
-            if lane[0] is step:
+    def remove(self, entry: TapeEntry) -> None:
+        for lane in self._of(entry):
+            if lane[0].step == entry.step:
                 lane.popleft()
             else:
-                lane.remove(step)
+                lane.remove(entry)
 
-    def insert(self, step: Step) -> None:
-        for lane in self._of(step):
-            lane.insert(sum(other.index < step.index for other in lane), step)
+    def insert(self, entry: TapeEntry) -> None:
+        for lane in self._of(entry):
+            lane.insert(sum(other.step < entry.step for other in lane), entry)
 
-    def _of(self, step: Step) -> Iterator[deque[Step]]:
-        asked, sent = self._keys[step.index]
+    def _of(self, entry: TapeEntry) -> Iterator[deque[TapeEntry]]:
+        asked, sent = self._keys[entry.step]
         yield self.asked[asked]
         if sent is not None:
             yield self.sent[sent]

@@ -14,10 +14,14 @@ from rewind.model.ids import MatchKey
 from rewind.model.step import Step, StepKind
 from rewind.playback.tape import Tape
 from rewind.store.journal.reader import SessionReader
+from rewind.store.journal.skim import skim
 from rewind.store.journal.writer import Stream
 
 WARM_BYTES = 16 * 1024 * 1024
 """How many bytes of answers are read before anybody asks for them."""
+_TOOLS_RUN = "The agent's own tools are not recorded (@rewind.tool): they run for real."
+_STEP_BYTES = 4096
+"""What a step that was read takes, less the bytes of its answer."""
 LONG_BYTES = 8 * 1024 * 1024
 """A longer answer is read while it is played."""
 
@@ -25,28 +29,41 @@ LONG_BYTES = 8 * 1024 * 1024
 class RecordedSteps:
     """Reads from disk what is asked for; the reader must stay open."""
 
-    def __init__(self, reader: SessionReader, ignore: tuple[str, ...] = (), *, only_played: bool = False) -> None:
+    def __init__(
+        self, reader: SessionReader, ignore: tuple[str, ...] = (), *, only_played: bool = False, skims: bool = False
+    ) -> None:
         """``ignore`` are the rules in force now, by which calls are the same.
 
         ``only_played`` where the steps are to be played and nothing else: then what they mean is not worked out before
-        it is needed.
+        it is needed. With ``skims`` a step is not even read before it is played, where that can be done.
         """
         self._reader = reader
         self._ignore = ignore
-        bare = reader.bare_recording() if only_played else None
+        self._skimmed = reader.skimmed(skim) if skims else None
+        self._ahead: dict[int, Step] = {}
+        """Steps that were read before anybody asked for them."""
+        bare = reader.bare_recording() if only_played and self._skimmed is None else None
         self._without_keys = bare is not None
-        self.recording = bare or reader.recording()
+        self.recording = (self._skimmed and self._skimmed.recording) or bare or reader.recording()
+        """Without its steps where these are read one at a time."""
 
     @property
     def unrecorded_tools(self) -> str | None:
         """A sentence on tools that ran when it was recorded, and will run again: the model heard of their results, but
         no call of them was recorded."""
+        if self._skimmed is not None:
+            return _TOOLS_RUN if self._skimmed.uses_tools else None
         requests = [step.request for step in self.recording.steps]
         if any(request.kind is StepKind.TOOL_CALL for request in requests):
             return None
         if not any(brings_results(request.sketch) for request in requests):
             return None
-        return "The agent's own tools are not recorded (@rewind.tool): they run for real."
+        return _TOOLS_RUN
+
+    @property
+    def is_skimmed(self) -> bool:
+        """Whether steps are read one at a time. All of them are calls of models and of the web."""
+        return self._skimmed is not None
 
     def request(self, step: Step) -> HttpRequest:
         return HttpRequest(head=step.request.head, body=self._reader.blob(step.request.body))
@@ -70,10 +87,8 @@ class RecordedSteps:
             long_body=LongBody(response.body_size, lambda: self._reader.blocks(name)) if is_long else None,
         )
         if why := why_unplayable(step.request.head, answer):
-            session = self.recording.session
-            raise DamagedStore(
-                f"The answer cannot be played: {why}.", hint=f"rewind inspect {session.ref}:{step.index}"
-            )
+            hint = f"rewind inspect {self.recording.session.ref}:{step.index}"
+            raise DamagedStore(f"The answer cannot be played: {why}.", hint=hint)
         return answer
 
     def with_readings(self, steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -87,7 +102,14 @@ class RecordedSteps:
     def tape(self, *, unanswered_from: int | None = None) -> Tape:
         """All of them, to be played once; see ``Tape``."""
         other_rules = self._without_keys or self.recording.session.start.ignore != self._ignore
-        return Tape(self.recording.steps, self._key_now if other_rules else None, unanswered_from=unanswered_from)
+        key_of = self._key_now if other_rules else None
+        if self._skimmed is not None and unanswered_from is None:
+            return Tape.of_entries(self._skimmed.entries, self._step, key_of)
+        return Tape(self.recording.steps, key_of, unanswered_from=unanswered_from)
+
+    def _step(self, index: int) -> Step:
+        assert self._skimmed is not None, "the recording is not held"
+        return self._ahead.pop(index, None) or self._skimmed.step(index)
 
     def _key_now(self, step: Step) -> MatchKey:
         """By the rules in force now; of a request that is damaged the recorded one."""
@@ -100,10 +122,14 @@ class RecordedSteps:
         """Until the agent makes its first call, read answers from disk, so that its calls need not wait for that."""
         self._reader.make_ready()
         size = 0
-        for step in tape.steps():
+        for index in tape.indexes():
             if size > WARM_BYTES or has_waiting_client(listener):
                 return
-            if step.response is not None and step.response.body_size <= LONG_BYTES:
-                size += step.response.body_size
-                with suppress(DamagedStore):  # told when that step is wanted
+            with suppress(DamagedStore):  # told when that step is wanted
+                step = tape.step(index)
+                if self._skimmed is not None:
+                    self._ahead[index] = step
+                size += _STEP_BYTES
+                if step.response is not None and step.response.body_size <= LONG_BYTES:
+                    size += step.response.body_size
                     self._reader.blob(step.response.body)

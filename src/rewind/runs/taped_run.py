@@ -45,14 +45,15 @@ class TapedRun:
         self._redactor = redactor
         self._online = options.on_miss == "live"
         with without_collector():
-            self._steps = RecordedSteps(reader, options.ignore, only_played=options.stepping is None)
-            gc.freeze()  # the steps stay until the end: no look through them while the agent waits
+            played = options.stepping is None
+            self._steps = RecordedSteps(reader, options.ignore, only_played=played, skims=played)
+            self._tape = self._steps.tape()
+            gc.freeze()  # it stays until the end: no look through it while the agent waits
         refuse_traces(self._steps.recording, "replay")
         if options.stepping is not None:
             check_step(self._steps.recording, options.stepping.step)
         if (sentence := self._steps.unrecorded_tools) is not None:
             options.announce(sentence)
-        self._tape = self._steps.tape()
         self._agent = agent
         self._began = options.clock.now()
         self._renaming: Callable[[], Renaming] | None = None
@@ -150,11 +151,13 @@ class TapedRun:
         )
         connects = self._dialer.connects if self._dialer is not None else 0
         played = {step.index for step in tally.served if not is_note(step)}
-        askable = [step for step in askable_steps(self._tape, tally.served) if not self._runs_anew(step)]
+        askable = len(self._tape)
+        if not self._steps.is_skimmed:
+            askable = sum(not self._runs_anew(step) for step in askable_steps(self._tape, tally.served))
         return ReplayResult(
             session_id=session.start.id,
             played=len(played),
-            total=len(askable),
+            total=askable,
             drifted=tally.drifted,
             renamed=tally.renamed,
             live=tally.live,

@@ -2,10 +2,10 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rewind.errors import DamagedStore, SessionNotFound
 from rewind.model.http import Chunk
@@ -22,11 +22,17 @@ from rewind.store.journal.totals import Totals, TotalsCounter, totals_from_field
 from rewind.store.journal.writer import Stream
 from rewind.store.pack.bodies import PackReader, blocks_of
 
+if TYPE_CHECKING:  # only the replay of a long session needs them
+    from rewind.playback.tape import TapeEntry
+    from rewind.store.journal.skim import Skim, SkimmedJournal
+
 LONG_ANSWER = 8 * 1024 * 1024
 LOOKED_AT = 4 * 1024 * 1024
 """Bytes of an answer longer than that which are looked at, to show it and to say what it means."""
 _GLANCE = 8 * 1024
 _AT_ONCE = 256 * 1024
+_SHORT_JOURNAL = 4 * 1024 * 1024
+"""A shorter one is read whole; so are some thousand steps."""
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
@@ -151,6 +157,18 @@ def count_totals(folder: Path, *, running: bool, pricing: Pricing | None = None)
     return counter.totals(running=running)
 
 
+class SkimmedRecording(NamedTuple):
+    """A session whose steps are read one at a time."""
+
+    recording: Recording
+    """Without its steps."""
+    entries: "Sequence[TapeEntry]"
+    step: Callable[[int], Step]
+    """Raises DamagedStore."""
+    uses_tools: bool
+    """Whether a model heard of the result of a tool."""
+
+
 class SessionReader(ABC):
     """One session, opened: from the store, or from a file that holds one."""
 
@@ -165,6 +183,10 @@ class SessionReader(ABC):
     def with_reading(self, step: Step) -> Step:
         """A step of the bare recording, with what its answer says in short."""
         return step
+
+    def skimmed(self, skim: "Skim") -> SkimmedRecording | None:
+        """The steps of a whole session, each to be read when it is played; ``None`` where that cannot be done."""
+        return None
 
     @abstractmethod
     def blob(self, blob: BlobId) -> bytes:
@@ -209,6 +231,7 @@ class FolderReader(SessionReader):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pack: PackReader | None = None
+        self._journal: SkimmedJournal | None = None
         self._parts: dict[BlobId, bytes] = {}
         """Answers that were still coming when their recorder died, as far as their parts have been read."""
         self._parts_read: set[str] = set()
@@ -217,6 +240,8 @@ class FolderReader(SessionReader):
         if self._pack is not None:
             self._pack.close()
             self._pack = None
+        if self._journal is not None:
+            self._journal.close()
 
     def make_ready(self) -> None:
         self.pack()
@@ -243,6 +268,31 @@ class FolderReader(SessionReader):
             f"journal: the request of step {n} is gone" for n in journal.answers.keys() - journal.requests.keys()
         ]
         return Recording(session=session, steps=tuple(steps), damage=tuple(damage), surroundings=journal.surroundings)
+
+    def skimmed(self, skim: "Skim") -> SkimmedRecording | None:
+        if (self._folder / SHORT_LINES).exists():  # its recorder still runs, or was killed
+            return None
+        path = self._folder / "journal.jsonl"
+        try:
+            with open(open_to_read(path), "rb", _AT_ONCE) as lines:  # noqa: PTH123  a descriptor
+                if os.fstat(lines.fileno()).st_size < _SHORT_JOURNAL:
+                    return None  # read whole while the agent starts up, so that its calls do not wait for that
+                found = skim(path, lines, self._folder.name[-8:])
+        except OSError:  # said in full where it is read whole
+            return None
+        if found is None:
+            return None
+        journal, entries = found
+        self._journal = journal
+        status = status_of(journal.end, running=False)
+        session = Session(start=journal.start, end=journal.end, status=status, folder=self._folder.name)
+        recording = Recording(session=session, steps=(), surroundings=journal.surroundings)
+        return SkimmedRecording(recording, entries, self._skimmed_step, journal.uses_tools)
+
+    def _skimmed_step(self, index: int) -> Step:
+        assert self._journal is not None, "it was skimmed"
+        request, answer = self._journal.step(index)
+        return Step(request=request, response=self._with_chunks(index, answer, []))
 
     def _with_chunks(self, index: int, answer: AnswerLine, damage: list[str]) -> StepResponse:
         response = answer.response
