@@ -44,6 +44,8 @@ _AROUND = 160
 _BLOCK = 512
 _MOST_KNOWN = 100_000
 _CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
+_ESCAPES = re.compile(r"\\+[nrt]|(?:\x1b|\\+(?:u001[bB]|x1[bB]|033))\[[0-9;]*m")
+"""Line breaks and tabs of JSON within a text, and colours of a terminal."""
 _TRANSLATED = (UUID, ULID, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
 _BOUND = tuple((kind, pattern) for kind in KINDS if kind.evidence is Evidence.BOUND for pattern in kind.patterns)
 
@@ -125,7 +127,15 @@ class Renaming:
     # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
     def outputs(self, then: str, now: str) -> tuple[Renamed, ...] | None:
-        """In what two outputs differ, if only in names."""
+        """In what two outputs differ, if only in names, and in where lines break because a name has another length."""
+        names = self._printed(then, now)
+        if names is None:
+            names = self._printed(_unwrapped(then), _unwrapped(now))
+            if names and all(len(name.then) == len(name.now) for name in names):
+                return None
+        return names or None
+
+    def _printed(self, then: str, now: str) -> tuple[Renamed, ...] | None:
         trial = _Trial(bodies=(then.encode("utf-8", "replace"), now.encode("utf-8", "replace")))
         return tuple(trial.pairs) if self._texts(then, now, trial, printed=True) else None
 
@@ -175,6 +185,7 @@ class Renaming:
         if then == now:
             return True
         i = j = 0
+        legible: tuple[str, str] | None = None
         while True:
             same = _common_beginning(then, now, i, j)
             low_i, low_j = i, j
@@ -183,7 +194,9 @@ class Renaming:
                 return True
             if in_result is None:
                 in_result = printed or _is_result(now, trial.results)
-            ends = self._token(_Place(then, i, low_i, now, j, low_j, is_field), trial, in_result, printed)
+            if legible is None:
+                legible = _legible(then), _legible(now)
+            ends = self._token(_Place(legible[0], i, low_i, legible[1], j, low_j, is_field), trial, in_result, printed)
             if ends is None:
                 return False
             i, j = ends
@@ -269,6 +282,27 @@ def _common_beginning(then: str, now: str, i: int, j: int) -> int:
     return low
 
 
+def _legible(text: str) -> str:
+    """The text, as long as it was, with blanks where its reader sees a line break or a colour: a token may begin behind
+    them, and their letters are no part of it."""
+    return _ESCAPES.sub(lambda found: " " * len(found[0]), text) if "\\" in text or "\x1b" in text else text
+
+
+def _unwrapped(text: str) -> str:
+    """An output less the line breaks that were made to fit a screen, and less the frames around its texts.
+
+    A line as long as the longest one was cut there; where another one ends, words may stand apart.
+    """
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    parts = []
+    for line in lines:
+        is_framed = len(line) == width > 4 and line[0] == line[-1] == "│"
+        inner = line[2:-2].rstrip() if is_framed else line.rstrip()
+        parts.append(inner if len(inner) == (width - 4 if is_framed else width) else inner + " ")
+    return re.sub(r"\s+", " ", "".join(parts))
+
+
 def _around(pattern: re.Pattern[str], text: str, at: int, low: int) -> Iterator[re.Match[str]]:
     """The tokens of that pattern that reach over this place, and begin behind what was compared before."""
     begin = max(0, at - _AROUND)
@@ -338,10 +372,11 @@ def _drawn(value: Any) -> frozenset[str]:
     """All that looks drawn by lot, in a body or a part of one."""
     if isinstance(value, str):
         found = set()
+        legible = _legible(value)
         for kind, pattern in _BOUND:
-            for token in pattern.finditer(value):
+            for token in pattern.finditer(legible):
                 start, end = _span(token)
-                text = value[start:end]
+                text = legible[start:end]
                 if kind.is_drawn is None or kind.is_drawn(text):
                     found.add(text)
         return frozenset(found)

@@ -131,7 +131,7 @@ AGENTS: tuple[RealAgent, ...] = (
     _written_with("openai-agents", "python-sdks", "openai_agents.py"),
     _written_with("pydantic-ai", "python-sdks", "pydantic_ai_agent.py"),
     _written_with("langgraph", "python-sdks", "langgraph_agent.py"),
-    _written_with("smolagents", "python-sdks", "smolagents_agent.py", rota=False),
+    _written_with("smolagents", "python-sdks", "smolagents_agent.py"),
     _written_with("crewai", "crewai", "crewai_agent.py", rota=False),
     _written_with("openai-agents-js", "node-sdks", "openai_agents.mjs"),
     _written_with("ai-sdk", "node-sdks", "ai_sdk.mjs"),

@@ -280,6 +280,38 @@ def test_what_is_printed_may_differ_in_times_durations_and_names():
     assert names.outputs("total 12\n", "total 13\n") is None
 
 
+def test_an_output_may_break_its_lines_elsewhere_where_a_name_has_another_length():
+    names = renaming(then=facts(THEN, folder="/work/first/harbour"), now=facts(NOW, folder="/elsewhere/north_light.2"))
+    rule = "━" * 24
+    long = f"{rule}\nI read /work/first/harbo\nur/note.txt: a name\n0.95 s in all\n{rule}\n"
+    other = f"{rule}\nI read /elsewhere/north_\nlight.2/note.txt: a\nname\n0.11 s in all\n{rule}\n"
+    found = names.outputs(long, other)
+    assert found is not None
+    assert [pair.kind for pair in found] == ["folder", "duration"]
+    assert names.outputs(long, other.replace("a\nname", "no\nname")) is None
+    assert names.outputs(long, long.replace("a name", "a\nname")) is None, "no name asked for another line break"
+    framed = "╭────────────────────╮\n│ It is in           │\n│ {}{}│\n│ {}│\n╰────────────────────╯\n"
+    short = framed.format("/work/first/harbou", " ", f"{'r: a name':19}")
+    moved = framed.format("/elsewhere/north_l", " ", f"{'ight.2: a name':19}")
+    assert names.outputs(short, moved) is not None
+
+
+BREAKS = ["\n", "\t", r"\n", r"\t", r"\r\n", r"\\n", "\x1b[1;32m", r"\u001b[0m", r"\x1b[31m"]
+"""What may stand before a token without a blank: line breaks of JSON within a text, and colours."""
+
+
+@pytest.mark.parametrize("before", BREAKS, ids=ascii)
+def test_a_token_may_stand_right_behind_a_line_break_or_a_colour(before):
+    for then, now in [(ID_1, ID_2), ("/work/a", "/elsewhere/b"), ("tmp.4EJ16tCtFj", "tmp.4M6osUJTMz"), IDS[0]]:
+        assert same(f"it is:{before}{then}{before}", f"it is:{before}{now}{before}")
+        assert same(f'{{"output":"it{before}{then}"}}', f'{{"output":"it{before}{now}"}}')
+    names = renaming()
+    for then, now in [("pid=19971", "pid=20174"), ("0m0.011s", "0m0.015s")]:
+        assert names.trial(call("x", result=f"a{before}{then}"), call("x", result=f"a{before}{now}")) is not None
+    assert not same(f"it is:{before}order 66", f"it is:{before}order 67")
+    assert not same(f"it is{before}{ID_1}", f"it is {ID_2}"), "the line break itself counts"
+
+
 @pytest.mark.parametrize(("then", "now"), IDS)
 def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now):
     outlines = Outlines({"ada", "bob"})
