@@ -161,3 +161,20 @@ def test_a_word_diff_shortens_what_is_equal() -> None:
     assert word_diff("a b c", "a b c d") == "a b c{+ d+}"
     assert word_diff("refund", "refunded") == "[-refund-]{+refunded+}"
     assert word_diff("", "x") == "{+x+}"
+
+
+def test_what_the_conversation_would_have_asked_next_comes_before_what_was_played() -> None:
+    before = ["be kind", "look it up", "I look it up"]
+    recorded = [chat(*before[:2]), chat(*before, "The order was shipped. " * 40), chat(*before, "Yes.", "so?", "Fine.")]
+    changed = chat(*before, "The shop is closed on Sundays and nobody answers. " * 40)
+    miss = explain_miss(understand(request_of(changed)), tape(recorded, played=[1]), session="ab")
+    assert (miss.nearest, miss.nearest_played) == (2, False)
+    assert [field.path for field in miss.differing] == ["messages[3].content"]
+    assert miss.advice.splitlines()[1].endswith("rewind replay ab --allow-drift")
+
+
+def test_an_expression_to_ignore_finds_what_differs_and_little_else() -> None:
+    miss = explain_miss(
+        understand(request_of(chat("This is build 4711 of it"))), tape([chat("This is build 4712 of it")]), session="ab"
+    )
+    assert r"ignore_text = ['build \S+']" in miss.report
