@@ -6,8 +6,8 @@ from rewind.dataclass import dataclass
 
 TOOLS_HOST = "tools.rewind.invalid"
 """What a child process asks of the gateway itself: ``runs/child_tools.py`` answers, ``sdk/outer_run.py`` asks."""
-STEP_HEADER, MS_HEADER = "x-rewind-step", "x-rewind-ms"
-"""Of an answer from a recording: its step, and how long it had taken."""
+STEP_HEADER, MS_HEADER, DELAY_HEADER = "x-rewind-step", "x-rewind-ms", "x-rewind-delay"
+"""Of an answer from a recording: see ``PlayedTool``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class PlayedTool:
     """The recorded step."""
     ms: float
     """How long it had taken."""
+    delay: float = 0.0
+    """Seconds that the replay lets it take: waited for where it was called, so that an event loop goes on meanwhile."""
 
 
 class RunningTool(Protocol):

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from rewind.gateway.exchange import Decided, Exchange, Hold, Pass, Play, Reply, Route, Verdict
 from rewind.model.http import Headers, RequestHead, ResponseHead
 from rewind.model.step import Ending, Step
-from rewind.model.tool_call import MS_HEADER, STEP_HEADER, TOOLS_HOST
+from rewind.model.tool_call import DELAY_HEADER, MS_HEADER, STEP_HEADER, TOOLS_HOST
 from rewind.playback.tools import own_answer_head, own_request_head
 from rewind.providers import notes, tools
 from rewind.runs.junction import Junction
@@ -99,8 +99,13 @@ class ChildToolCalls:
             case Play(response=response) if response is not None:
                 ms = 0.0 if step is None or step.response is None else step.response.ms
                 index = "0" if step is None else str(step.index)
-                more = (("Content-Length", str(response.size)), (STEP_HEADER, index), (MS_HEADER, str(ms)))
-                return replace(decided, response=replace(response, head=_with_headers(response.head, more)))
+                more = (
+                    ("Content-Length", str(response.size)),
+                    (STEP_HEADER, index),
+                    (MS_HEADER, str(ms)),
+                    (DELAY_HEADER, str(ms / 1000 * decided.pace)),
+                )
+                return replace(decided, pace=0.0, response=replace(response, head=_with_headers(response.head, more)))
             case Pass():
                 number = str(next(self._numbers))
                 self._running[number] = exchange

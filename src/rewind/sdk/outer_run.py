@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from rewind.dataclass import dataclass
 from rewind.errors import EnvironmentProblem, ReplayMiss
-from rewind.model.tool_call import MS_HEADER, STEP_HEADER, TOOLS_HOST, PlayedTool, RunningTool
+from rewind.model.tool_call import DELAY_HEADER, MS_HEADER, STEP_HEADER, TOOLS_HOST, PlayedTool, RunningTool
 
 if TYPE_CHECKING:
     from rewind.inprocess.run import InProcessRun
@@ -77,8 +77,9 @@ class OuterRun:
             case 202:
                 return _ToolOutside(self, answer.decode())
             case 200 | 500:
-                step, ms = int(headers.get(STEP_HEADER, "0")), float(headers.get(MS_HEADER, "0"))
-                return PlayedTool(status=status, body=answer, step=step, ms=ms)
+                step = int(headers.get(STEP_HEADER, "0"))
+                ms, delay = (float(headers.get(name, "0")) for name in (MS_HEADER, DELAY_HEADER))
+                return PlayedTool(status=status, body=answer, step=step, ms=ms, delay=delay)
         reason = _error_in(answer) or f"Rewind: the gateway answered {status}."
         raise ReplayMiss(reason) if self.again else ConnectionError(reason)
 

@@ -8,6 +8,7 @@ what JSON cannot say. The result of a generator are its items, with ``"generator
 
 import inspect
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ class ToolFunction:
     def plain(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
+            call.wait()
             return call.result()
         try:
             result = self._function(*args, **kwargs)
@@ -66,7 +68,7 @@ class ToolFunction:
     async def coroutine(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Any:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
-            await call.wait_for_cancellation()
+            await call.wait_async()
             return call.result()
         try:
             result = await self._function(*args, **kwargs)
@@ -79,6 +81,7 @@ class ToolFunction:
     def generator(self, run: "ToolListener", args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
         call = self._begin(run, args, kwargs)
         if isinstance(call, ReplayedCall):
+            call.wait()
             yield from call.items()
             return call.result()
 
@@ -238,17 +241,36 @@ class ReplayedCall:
             yield self._restored(plain, by_item.get(str(number)))
 
     async def items_async(self) -> AsyncGenerator[Any, Any]:
+        await self._take_time()
         for item in self.items():
             yield item
         self.result()
 
-    async def wait_for_cancellation(self) -> None:
-        """A call that its caller had cancelled waits for that again: the same time limit ends it as it did then."""
+    def wait(self) -> None:
+        """Take as long as the replay wants it."""
+        if self._played.delay > 0:
+            time.sleep(self._played.delay)
+
+    async def wait_async(self) -> None:
+        """The same, while others go on. A call that its caller had cancelled waits for that again: the same time limit
+        ends it as it did then."""
         kept = self._answer.get("exception")
         if isinstance(kept, dict) and kept.get("type") == _CANCELLED:
             import asyncio
 
             await asyncio.sleep(self._played.ms / 1000 * 2 + _PATIENCE)
+        await self._take_time()
+
+    async def _take_time(self) -> None:
+        if self._played.delay > 0:
+            import asyncio
+
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:  # trio, or a coroutine driven by hand
+                self.wait()
+            else:
+                await asyncio.sleep(self._played.delay)
 
     def _restored(self, plain: Any, types: Any) -> Any:
         value = SerialisedValue(plain=plain, types=types if isinstance(types, dict) else {})

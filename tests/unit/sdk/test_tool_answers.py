@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from rewind.sdk.tool_calls import ReplayedCall
 from rewind.sdk.values.objects import KnownClasses
 
 
-def recorded(answer: Any, *, status: int = 200, ms: float = 1.0) -> ReplayedCall:
+def recorded(answer: Any, *, status: int = 200, ms: float = 1.0, delay: float = 0.0) -> ReplayedCall:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return ReplayedCall("lookup", KnownClasses(), PlayedTool(status=status, body=body, step=7, ms=ms))
+    return ReplayedCall("lookup", KnownClasses(), PlayedTool(status=status, body=body, step=7, ms=ms, delay=delay))
 
 
 def test_a_plain_result_as_any_tool_may_have_written_it() -> None:
@@ -54,12 +55,38 @@ def test_a_generator_that_failed_gives_its_items_first() -> None:
 
 
 def test_only_a_cancelled_call_waits() -> None:
-    asyncio.run(asyncio.wait_for(recorded({"result": 1}, ms=1e9).wait_for_cancellation(), 5))
+    asyncio.run(asyncio.wait_for(recorded({"result": 1}, ms=1e9).wait_async(), 5))
     cancelled = {"error": "CancelledError", "exception": {"type": "asyncio.exceptions.CancelledError"}}
-    waiting = recorded(cancelled, status=500).wait_for_cancellation()
+    waiting = recorded(cancelled, status=500).wait_async()
 
     async def impatient() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(waiting, 0.01)
 
     asyncio.run(impatient())
+
+
+def test_a_call_that_takes_its_time_lets_others_go_on() -> None:
+    order: list[str] = []
+
+    async def slow() -> None:
+        await recorded({"result": 1}, delay=0.05).wait_async()
+        order.append("slow")
+        again = recorded({"result": ["item"], "generator": True}, delay=0.05)
+        order.extend([item async for item in again.items_async()])
+
+    async def other() -> None:
+        for turn in ("first", "second"):
+            await asyncio.sleep(0.001)
+            order.append(turn)
+
+    async def both() -> None:
+        await asyncio.gather(slow(), other())
+
+    asyncio.run(both())
+    assert order == ["first", "second", "slow", "item"]
+    began = time.monotonic()
+    recorded({"result": 1}, delay=0.02).wait()
+    assert time.monotonic() - began >= 0.02
+    with pytest.raises(StopIteration):
+        recorded({"result": 1}, delay=0.001).wait_async().send(None)  # no loop at all
