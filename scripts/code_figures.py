@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 
 GOALS = {
-    "modules": 400,
-    "lines of code": 47_500,
+    "modules": 410,
+    "lines of code": 49_000,
     "longest file": 450,
-    "modules with one importer": 60,
+    "modules with one importer": 62,
     "class names with several owners": 10,
-    "imports of our own inside functions": 46,
+    "imports of our own inside functions": 48,
     "modules in import cycles": 0,
 }
 """At most so many of each. The re-cut ended within 360 modules, 40,000 lines and 40 such imports; what came since
