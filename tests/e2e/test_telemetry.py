@@ -2,14 +2,19 @@
 
 import json
 import sys
+import uuid
 from collections.abc import Callable
 
+import httpx
 import pytest
 
+from rewind.errors import ReplayMiss
 from support.answers import openai_chat
 from support.cli import KEYS
 from support.lab import Lab
+from support.plugin_project import Project, outcomes, provider
 from support.script import Answer, Playbook, Request
+from support.sdk_bench import MakeBench
 
 pytestmark = pytest.mark.e2e
 
@@ -156,3 +161,127 @@ def test_rows_of_the_settings_count_at_once_and_a_wrong_one_is_said(lab: MakeLab
     (bench.folder / "pyproject.toml").write_text('[tool.rewind]\ntelemetry = ["GET api.openai.com/v1/mine"]\n')
     wrong = bench.rewind("list")
     assert wrong.code == 2 and "GET uploads nothing" in wrong.talk and "pyproject.toml" in wrong.talk
+
+
+# Hosts that are not recorded
+
+ELSEWHERE = """
+import json, os, sys, urllib.error, urllib.request
+
+def ask(method, url, body=None, form="application/json"):
+    request = urllib.request.Request(url, body, {"content-type": form}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return f"{answer.status} {answer.read().decode()!r}"
+    except urllib.error.HTTPError as error:
+        return f"{error.code} refused"
+    except OSError as error:
+        return f"unreachable"
+
+body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "One?"}]}
+print(ask("POST", "https://api.openai.com/v1/chat/completions", json.dumps(body).encode())[:3], flush=True)
+if os.environ.get("REWIND_OFFLINE") == "1":
+    report = lambda *words: print(*words, file=sys.stderr)
+    report("posthog", ask("POST", "https://us.i.posthog.com/batch/", b"{}"))
+    report("sentry", ask("POST", "https://o1.ingest.sentry.io/api/1/envelope/", b"x", "application/x-sentry-envelope"))
+    report("crewai", ask("POST", "https://telemetry.crewai.com:4319/v1/traces", b"x", "application/x-protobuf"))
+    report("collector", ask("POST", "http://otel.example.com:4318/v1/traces", b"x", "application/x-protobuf"))
+    report("flags", ask("POST", "https://us.i.posthog.com/flags/?v=2", b"{}"))
+    report("stranger", ask("POST", "https://tools.example.com/batch/", b"{}"))
+"""
+"""Asks a model; in a replay it also uploads to hosts that no recording has, and asks them for something."""
+
+
+def test_uploads_to_hosts_that_are_not_recorded_do_not_fail_in_a_replay(lab: MakeLab) -> None:
+    bench = lab(world)
+    session = bench.record([sys.executable, "-c", ELSEWHERE]).ok().session
+    again = bench.replay(session).ok()
+    assert "posthog 200 '{}'" in again.talk
+    assert "crewai 200 ''" in again.talk and "collector 200 ''" in again.talk
+    assert "flags unreachable" in again.talk and "stranger unreachable" in again.talk
+    assert "https://us.i.posthog.com: was not recorded" in again.talk, "what asks for something is told of"
+    assert "telemetry.crewai.com" not in again.talk and "otel.example.com: was" not in again.talk
+    assert "1/1 steps replayed · " in again.talk and "4 telemetry uploads" in again.talk
+
+
+# In this process: marked tests, and sessions of a program
+
+MARKED = """
+    import os, urllib.request, uuid
+
+    import pytest
+    from agent import ask
+
+    def upload(url):
+        request = urllib.request.Request(url, uuid.uuid4().bytes, {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+
+    @pytest.mark.rewind
+    def test_marked(rewind_run):
+        for _ in range(int(os.environ["UPLOADS"])):
+            assert upload("https://api.openai.com/v1/traces/ingest") < 300
+        assert ask("hello") == "about hello"
+        if os.environ["ELSEWHERE"]:
+            assert upload("https://us.i.posthog.com/batch/") == 200
+        assert [step.kind for step in rewind_run.steps] == ["llm_call"]
+"""
+
+
+def test_a_marked_test_keeps_uploads_out_of_its_cassette_and_is_not_failed_by_them(lab: MakeLab) -> None:
+    def answers(request: Request) -> Answer:
+        return Answer(status=204, headers=()) if request.path == "/v1/traces/ingest" else provider(request)
+
+    project = Project.create(lab(answers))
+    project.write("tests/test_it.py", MARKED)
+    recorded = project.pytest("-q", env={"UPLOADS": "2", "ELSEWHERE": ""})
+    assert outcomes(recorded) == {"passed": 1}, recorded.text
+    cassette = project.folder / "tests/cassettes/test_it/test_marked.rw"
+    written = cassette.read_text()
+    assert "traces" not in written and "chat/completions" in written
+    again = project.pytest("-q", "--rewind=rewrite", env={"UPLOADS": "5", "ELSEWHERE": ""})
+    assert outcomes(again) == {"passed": 1}, again.text
+    assert cassette.read_text() == written, "other uploads make no other cassette"
+    replayed = project.offline("-q", "--rewind-strict", env={"UPLOADS": "3", "ELSEWHERE": "yes"})
+    assert outcomes(replayed) == {"passed": 1}, replayed.text
+    assert "blocked" not in replayed.text
+
+
+def upload(url: str) -> int:
+    return httpx.post(url, json={"id": uuid.uuid4().hex}).status_code
+
+
+@pytest.mark.usefixtures("plain_variables")
+def test_a_session_of_a_program_answers_uploads_and_counts_them_apart(bench: MakeBench) -> None:
+    lab = bench(world)
+    chat = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "One?"}]}
+    with lab.session() as run:
+        assert upload("https://api.openai.com/v1/traces/ingest") == 204
+        httpx.post("https://api.openai.com/v1/chat/completions", json=chat).raise_for_status()
+    assert run.result is not None and (run.result.live, run.result.telemetry) == (1, 1)
+    with lab.without_provider(), lab.session(mode="replay") as again:
+        statuses = [upload("https://api.openai.com/v1/traces/ingest") for _ in range(3)]
+        statuses.append(upload("https://us.i.posthog.com/batch/"))
+        httpx.post("https://api.openai.com/v1/chat/completions", json=chat).raise_for_status()
+    assert statuses == [204, 204, 204, 200]
+    result = again.result
+    assert result is not None
+    assert (result.played, result.total, result.telemetry) == (1, 1, 4)
+    assert (result.misses, result.blocked, result.unused) == ((), (), ())
+
+
+@pytest.mark.usefixtures("plain_variables")
+def test_what_such_a_host_is_asked_for_is_still_told(bench: MakeBench) -> None:
+    lab = bench(world)
+    chat = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "One?"}]}
+
+    def ask(**more: str) -> None:
+        with lab.session(**more):
+            httpx.post("https://api.openai.com/v1/chat/completions", json=chat).raise_for_status()
+            if more:
+                with pytest.raises(httpx.HTTPError):
+                    upload("https://us.i.posthog.com/flags/?v=2")
+
+    ask()
+    with pytest.raises(ReplayMiss, match=r"us\.i\.posthog\.com"):
+        ask(mode="replay")

@@ -1,8 +1,9 @@
 """The certificate authority of a run: what the agent is told to trust, and the keys behind it.
 
 To make one takes as long as all else that happens before an agent starts, so it is kept in the store and used again for
-two days, like the certificates it signed: readable by the owner only, and constrained to the recorded hosts. One that
-could vouch for any host (``--all-hosts``) is never kept. A file that is damaged, or that others can read, is not used.
+two days, like the certificates it signed: readable by the owner only, and constrained to the hosts that runs speak as.
+One that could vouch for any host (``--all-hosts``) is never kept. A file that is damaged, or that others can read, is
+not used.
 """
 
 import json

@@ -21,6 +21,7 @@ from rewind.providers.hosts import (
     hosts_from_environment,
 )
 from rewind.providers.outside import outside_hosts
+from rewind.providers.telemetry import upload_hosts
 from rewind.runs.tally import MissNote
 from rewind.store.journal.reader import SessionReader
 
@@ -115,6 +116,8 @@ class Reach:
     rules: ConnectionRules
     recorded: HostRules
     """The hosts whose exchanges are recorded once they are at the gateway."""
+    thanked: HostRules
+    """Hosts that only their uploads lead to the gateway: of an offline run."""
     hosts: tuple[str, ...]
     """Those that are recorded besides the known ones, for the first line of the journal."""
 
@@ -137,13 +140,16 @@ def reach_of(options: InProcessOptions, environ: Mapping[str, str], recording: R
     recorded = {host for host, _ in endpoints | local} | on_tape
     if THIS_MACHINE in recorded:
         recorded |= {"127.0.0.1", "::1"}
+    offline = recording is not None and options.on_miss == "refuse"
+    thanked = upload_hosts() if offline else ()
     return Reach(
         rules=ConnectionRules(
-            hosts=HostRules(named, all_hosts),
+            hosts=HostRules((*named, *thanked), all_hosts),
             endpoints=frozenset(endpoints | local | proxies(environ)),
-            offline=recording is not None and options.on_miss == "refuse",
+            offline=offline,
             allowed=HostRules(options.allowed_hosts if recording is not None else ()),
         ),
         recorded=HostRules((*named, *sorted(recorded)), all_hosts),
+        thanked=HostRules(thanked),
         hosts=(*patterns, *sorted({host for host, _ in endpoints}), *hosts_from_environment(environ)),
     )

@@ -163,6 +163,8 @@ class InProcessRun(Caller):
             watch=self._take_step,
             live_hosts=self.rules.allowed,
             uploads=None if tape is None else tape.uploads,
+            upload_hosts=reach.thanked,
+            refused=self.blocked.append if self.rules.offline else None,
             ignore=options.ignore,
             tally=self._tally,
         )

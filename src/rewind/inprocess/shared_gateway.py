@@ -32,8 +32,9 @@ from rewind.inprocess.redirect.callers import forget, is_certain, our_context, o
 from rewind.inprocess.redirect.rules import ConnectionRules
 from rewind.model.http import RequestHead
 from rewind.providers.hosts import HostRules
+from rewind.providers.telemetry import upload_row
 from rewind.runs.gateway_thread import BackgroundGateway
-from rewind.runs.pass_through import PassThrough, RefusedExchange
+from rewind.runs.pass_through import PassThrough, RefusedExchange, ThankedUpload
 
 LOOK_EVERY = 1.0
 """Seconds between checks that the gateway is still there, while waiting for it."""
@@ -61,6 +62,8 @@ class UnownedRequests:
 
     def begin(self, head: RequestHead) -> Exchange:
         if self._offline:
+            if (row := upload_row(head.method, head.host, head.path)) is not None:
+                return ThankedUpload(head, row)  # clients send the last of it when all is over
             return RefusedExchange(
                 f"{head.origin} was blocked: its connection belongs to a replay that is over, and replays stay offline"
             )

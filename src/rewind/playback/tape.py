@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from rewind.match.call import host_class
-from rewind.model.http import HttpRequest, HttpResponse, RequestHead, ResponseHead
+from rewind.model.http import HttpResponse, RequestHead, ResponseHead
 from rewind.model.ids import BlobId, MatchKey
 from rewind.model.step import Ending, Step
 from rewind.providers.telemetry import UploadRow, telemetry_of, upload_row
@@ -255,9 +255,9 @@ def _addresses(head: RequestHead, name: str) -> tuple[tuple[str, ...], tuple[str
     return (head.method, host, head.path), (head.method, host, "", name)
 
 
-def empty_answer(row: UploadRow, request: HttpRequest) -> HttpResponse:
+def empty_answer(row: UploadRow, head: RequestHead) -> HttpResponse:
     """What an upload gets where none was recorded: thanks, in the form in which it came."""
-    form = request.head.header("content-type") or ""
+    form = head.header("content-type") or ""
     is_json = "protobuf" not in form and (bool(row.answer) or "json" in form)
     body = (row.answer or "{}").encode() if is_json else b""
     kind = "application/json" if is_json else form.partition(";")[0] or "text/plain"

@@ -61,6 +61,14 @@ UPLOADS: tuple[UploadRow, ...] = (
     UploadRow("app.crewai.com", "/crewai_plus/api/v1/tracing/*batches*", "crewai traces", "CrewAI: tracing batches"),
     UploadRow("telemetry.crewai.com", "/*", "crewai", "CrewAI: anonymous usage (OTLP on port 4319)"),
     # OpenTelemetry, whoever receives it: Laminar, Traceloop, Logfire, Phoenix, Arize, Langfuse, Grafana, a collector …
+    UploadRow("ab.chatgpt.com", "/otlp/*", "otlp", "Codex: its metrics", answer=""),
+    UploadRow("logfire-*.pydantic.dev", "/v1/*s", "otlp", "Logfire: traces, metrics, logs", answer=""),
+    UploadRow("otlp.*.arize.com", "/v1/*s", "otlp", "Arize, regional", answer=""),
+    UploadRow("otlp.arize.com", "/v1/*s", "otlp", "Arize", answer=""),
+    UploadRow("otlp.agentops.ai", "/v1/*s", "otlp", "AgentOps", answer=""),
+    UploadRow("otlp*.nr-data.net", "/v1/*s", "otlp", "New Relic", answer=""),
+    UploadRow("otlp-gateway-*.grafana.net", "/otlp/*", "otlp", "Grafana Cloud", answer=""),
+    UploadRow("api.traceloop.com", "/v1/traces", "otlp traces", "Traceloop, and not its prompts", answer=""),
     UploadRow(ANY_HOST, "*/v1/traces", "otlp traces", "OTLP over HTTP: spans", answer=""),
     UploadRow(ANY_HOST, "*/v1/metrics", "otlp metrics", "OTLP over HTTP: metrics", answer=""),
     UploadRow(ANY_HOST, "*/v1/logs", "otlp logs", "OTLP over HTTP: logs", answer=""),
@@ -72,6 +80,7 @@ UPLOADS: tuple[UploadRow, ...] = (
     UploadRow("*.smith.langchain.com", "*/runs/*-*-*-*-*", "langsmith runs", "LangSmith: a run has ended", ("PATCH",)),
     # Not /runs and /runs/batch of any host: a LangGraph server is asked for work there.
     UploadRow(ANY_HOST, "*/runs/multipart", "langsmith runs", "LangSmith, self-hosted ones included"),
+    UploadRow("*.langfuse.com", "/api/public/otel/*", "langfuse", "Langfuse's own servers: OTLP", answer=""),
     UploadRow(ANY_HOST, "/api/public/ingestion", "langfuse", "Langfuse: events in batches; it reads this answer",
               answer='{"successes":[],"errors":[]}'),
     UploadRow("api.lmnr.ai", "/v1/browser-sessions/events", "laminar", "Laminar: recorded browser sessions"),
@@ -106,6 +115,8 @@ UPLOADS: tuple[UploadRow, ...] = (
     UploadRow("ingest.galileo.ai", "/*", "galileo", "Galileo: traces"),
     # Product analytics
     UploadRow(ANY_HOST, "*/v1/rgstr", "statsig events", "Statsig: exposures and events", answer='{"success":true}'),
+    UploadRow("statsig.anthropic.com", "/v1/rgstr", "statsig events", "Claude Code", answer='{"success":true}'),
+    UploadRow("*.statsigapi.net", "/v1/rgstr", "statsig events", "Statsig in browsers", answer='{"success":true}'),
     UploadRow("*statsig*", "/v1/log_event*", "statsig events", "Statsig server SDKs", answer='{"success":true}'),
     UploadRow("*statsig*", "/v1/sdk_exception", "statsig errors", "Statsig: errors of its own SDK"),
     UploadRow("*.posthog.com", "/batch*", "posthog", "PostHog SDKs: aider, browser-use, mem0, Haystack …"),
@@ -138,6 +149,7 @@ UPLOADS: tuple[UploadRow, ...] = (
     UploadRow("telemetry.nextjs.org", "/api/v1/record", "next.js", "Next.js"),
     UploadRow("telemetry.vercel.com", "/*", "vercel", "Turborepo and the Vercel CLI"),
     # Errors
+    UploadRow("*.ingest*.sentry.io", "/api/<n>/*", "sentry", "Sentry's own servers, by region"),
     UploadRow(ANY_HOST, "*/api/<n>/envelope/", "sentry", "Sentry: errors, transactions, logs"),
     UploadRow(ANY_HOST, "*/api/<n>/store/", "sentry", "Sentry: errors, older SDKs"),
     UploadRow("notify.bugsnag.com", "/*", "bugsnag", "Bugsnag: errors"),

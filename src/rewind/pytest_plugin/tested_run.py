@@ -30,7 +30,7 @@ from rewind.pytest_plugin.network_guard import host_of, our_patches
 from rewind.pytest_plugin.observed import RewindRun
 from rewind.pytest_plugin.state import PluginState
 from rewind.pytest_plugin.usage import CassetteUsage
-from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps, tape_reader
+from rewind.reading.cassettes import RecordedRun, RunFolder, live_steps, tape_reader, without_telemetry
 from rewind.reading.run_steps import ProjectPrices, RunSteps, cost_of_steps
 from rewind.runs.rerun import DUMMY_KEY, remembered_endpoints, remembered_key_variables
 from rewind.runs.tally import MissNote
@@ -139,9 +139,9 @@ class TestedRun:
         return RunFolder(folder)
 
     def recorded(self) -> RecordedRun:
-        """All that was asked and answered until now."""
+        """All that was asked and answered until now, less telemetry."""
         self._begun.flush()
-        return self._folder.recorded()
+        return without_telemetry(self._folder.recorded())
 
     def misses(self) -> list[str]:
         """Why calls were not answered."""

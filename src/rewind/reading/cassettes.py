@@ -15,6 +15,7 @@ from rewind.model.ids import BlobId, MatchKey
 from rewind.model.message import Answered, Part, ToolResult, ToolUse
 from rewind.model.session import Recording, Session, SessionFile, SessionStart
 from rewind.model.step import Step, StepKind
+from rewind.providers.telemetry import telemetry_of
 from rewind.store.cassette.write import write_cassette, write_cassette_file
 from rewind.store.journal.reader import FolderReader, SessionReader
 from rewind.store.session_files import SessionFileReader, open_session_file
@@ -93,6 +94,15 @@ def save_cassette(path: Path, run: RecordedRun, *, shared: bool = False) -> None
 def live_steps(recording: Recording) -> list[Step]:
     """Those that the world answered."""
     return [step for step in recording.steps if step.response is not None and step.response.tape is None]
+
+
+def without_telemetry(run: RecordedRun) -> RecordedRun:
+    """The run as a file keeps it that is committed: uploads would change it with every recording, if only by the
+    numbers of the other steps, and no replay needs them."""
+    steps = [step for step in run.recording.steps if telemetry_of(step.request) is None]
+    if len(steps) == len(run.recording.steps):
+        return run
+    return replace(run, recording=replace(run.recording, steps=_numbered(steps, after=())))
 
 
 def as_if_live(run: RecordedRun) -> RecordedRun:

@@ -25,6 +25,7 @@ from rewind.model.ids import SessionId
 from rewind.model.session import Session, SessionStart, Surroundings
 from rewind.pricing.spending import Pricing
 from rewind.providers.hosts import LLM_HOSTS, HostRules, endpoints_from_environment
+from rewind.providers.telemetry import upload_hosts
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import credential_variables
 from rewind.redaction.stream_redactor import StreamRedactor
@@ -214,6 +215,7 @@ class AgentRun:
     listener: socket.socket
     ca: RunCa
     rules: HostRules
+    """The hosts that the gateway speaks as."""
     offline: bool
     tools_token: str
     """Without which nobody tells the gateway of a tool call."""
@@ -239,8 +241,14 @@ def behind_gateway(
     too. ``again``: what it did is done once more, and the child is told so. Raises EnvironmentProblem, CommandNotFound.
     """
     rules = host_rules(start)
-    ca = kept_ca(home, rules, SystemClock().now()) or _new_ca(home, rules)
-    with _prompt_threads(), _variables(agent.environ, start, home, listener, ca, offline, live_hosts) as variables:
+    # One for recordings and replays alike: to make it takes long, and a replay speaks as more hosts.
+    spoken_for = HostRules((*rules.patterns, *upload_hosts()), rules.all_hosts)
+    ca = kept_ca(home, spoken_for, SystemClock().now()) or _new_ca(home, spoken_for)
+    rules = spoken_for if offline else rules
+    with (
+        _prompt_threads(),
+        _variables(agent.environ, start, home, listener, ca, rules, offline, live_hosts) as variables,
+    ):
         token = os.urandom(16).hex()
         variables["REWIND_TOOLS_URL"] = f"{variables['REWIND_GATEWAY_URL']}/{token}"
         if again:
@@ -296,6 +304,7 @@ def _variables(
     home: Path,
     listener: socket.socket,
     ca: RunCa,
+    rules: HostRules,
     offline: bool,
     live_hosts: tuple[str, ...],
 ) -> Iterator[dict[str, str]]:
@@ -310,7 +319,7 @@ def _variables(
         sweep(folder.parent)  # certificates, no secrets
         folder.mkdir(mode=0o700)
         stays = offline and not live_hosts
-        prepared = prepare(folder, env, port=port, authority_pem=pem, rules=host_rules(start), offline=stays)
+        prepared = prepare(folder, env, port=port, authority_pem=pem, rules=rules, offline=stays)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise EnvironmentProblem(f"{folder} cannot be written: {error.strerror}.") from error

@@ -36,7 +36,7 @@ from rewind.providers.hosts import HostRules
 from rewind.providers.telemetry import UploadRow, upload_name, upload_row
 from rewind.redaction.redactor import Redactor
 from rewind.runs.held_requests import HeldRequests
-from rewind.runs.pass_through import FaultGuard, PassThrough, RefusedExchange, refusal
+from rewind.runs.pass_through import FaultGuard, PassThrough, RefusedExchange, ThankedUpload, UnreachableHost, refusal
 from rewind.runs.step_writer import AnswerRecorder, StepWriter, as_it_goes_out
 from rewind.runs.tally import MissNote, Tally
 from rewind.runs.writer_thread import WriterThread
@@ -73,6 +73,10 @@ class Junction:
     """Hosts that are always asked themselves, on tape or not."""
     uploads: RecordedUploads | None = None
     """What answers telemetry; ``None`` where it goes to its hosts."""
+    upload_hosts: HostRules = HostRules(())
+    """Hosts that are spoken for so that their uploads are answered, recorded or not; all else there is refused."""
+    refused: Callable[[str], None] | None = None
+    """Told where a request was to go that was refused there."""
     pace: float = 0.0
     ignore: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally)
@@ -88,6 +92,8 @@ class Junction:
             return Route.INTERCEPT
         if self.online or self.live_hosts.records(host):
             return Route.TUNNEL
+        if self.upload_hosts.records(host):
+            return Route.INTERCEPT
         self.tally.remark(f"{host}:{port}", "was not recorded, and a replay stays offline: refused")
         return Route.REFUSE
 
@@ -104,12 +110,20 @@ class Junction:
         self.redactor.secrets.learn(head)
         if self.live_hosts.records(head.host):
             return PassThrough()
-        if head.scheme != "http" or self.rules.records(head.host) or looks_like_llm(head):
+        if head.scheme not in ("http", "https") or self.rules.records(head.host) or looks_like_llm(head):
             exchange = RecordedExchange(self, head)
             return FaultGuard(exchange, self.remark, otherwise=self._otherwise) if self.online else exchange
         if self.online:
             return PassThrough()
+        row = upload_row(head.method, head.host, head.path)
+        if row is not None and self.uploads is not None:
+            self.tally.telemetry += 1
+            return ThankedUpload(head, row)
+        if self.refused is not None:
+            self.refused(head.origin)
         self.tally.remark(head.origin, "was not recorded, and a replay stays offline: refused")
+        if head.scheme == "https":
+            return UnreachableHost()
         return RefusedExchange(f"{head.origin} is not on tape, and a replay stays offline")
 
     @property
@@ -220,7 +234,7 @@ class RecordedExchange(PassThrough):
                 response = junction.answer_of(step)
                 self._write(lambda step_writer: step_writer.copy(step, response))
                 return Play(response=response, ending=Ending.COMPLETE)
-        response = empty_answer(row, request)
+        response = empty_answer(row, self._head)
         self._keep_put(response, lambda _response: None)
         return Play(response=response, ending=Ending.COMPLETE)
 

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from rewind.gateway.exchange import Exchange, Pass, Reply, Verdict
-from rewind.model.http import Headers, ResponseHead
+from rewind.gateway.exchange import Exchange, Pass, Play, Reply, Verdict
+from rewind.model.http import Headers, RequestHead, ResponseHead
 from rewind.model.step import Ending
+from rewind.playback.tape import empty_answer
+from rewind.providers.telemetry import UploadRow
 
 T = TypeVar("T")
 
@@ -48,6 +50,30 @@ class RefusedExchange(PassThrough):
 
     def arrived(self, body: bytes | None) -> Verdict:
         return refusal({"error": {"message": f"rewind: {self._reason}"}}, self._reason)
+
+
+class ThankedUpload(PassThrough):
+    """Telemetry for a host that is not recorded: nobody is told, and the agent need not know."""
+
+    def __init__(self, head: RequestHead, row: UploadRow) -> None:
+        self._head = head
+        self._row = row
+
+    def early(self) -> bool:
+        return False
+
+    def arrived(self, body: bytes | None) -> Verdict:
+        return Play(response=empty_answer(self._row, self._head), ending=Ending.COMPLETE)
+
+
+class UnreachableHost(PassThrough):
+    """A host that replay speaks as for its uploads alone: for the rest it is as far away as any other."""
+
+    def early(self) -> bool:
+        return False
+
+    def arrived(self, body: bytes | None) -> Verdict:
+        return Play(response=None, ending=Ending.NO_ANSWER)
 
 
 def refusal(payload: dict[str, Any], reason: str, *, word: str = "Miss") -> Reply:

@@ -17,6 +17,7 @@ from rewind.model.step import Step, StepKind
 from rewind.playback.policies import Replay
 from rewind.playback.tools import ToolCallPolicy, askable_steps, is_note
 from rewind.providers.hosts import HostRules
+from rewind.providers.telemetry import upload_hosts
 from rewind.redaction.redactor import Redactor
 from rewind.runs.child import AgentCommand
 from rewind.runs.gateway_thread import serving
@@ -128,6 +129,7 @@ class TapedRun:
             held_requests=self._course.held_requests,
             live_hosts=HostRules(options.live_hosts),
             uploads=self._tape.uploads,
+            upload_hosts=HostRules(upload_hosts()),
             pace=options.latency,
             ignore=options.ignore,
         )

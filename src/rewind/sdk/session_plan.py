@@ -14,7 +14,7 @@ from rewind.errors import EnvironmentProblem, SessionNotFound, UsageError
 from rewind.inprocess.run import InProcessOptions, InProcessRun
 from rewind.model.clock import SystemClock
 from rewind.model.session import Session
-from rewind.reading.cassettes import RecordedRun, save_cassette
+from rewind.reading.cassettes import RecordedRun, save_cassette, without_telemetry
 from rewind.reading.retention import retain
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
@@ -130,7 +130,7 @@ def _write_cassette(path: "PathLike", home: Path, session_id: str) -> None:
     with library.open(library.find(session_id)) as reader:
         run = RecordedRun(recording=reader.recording(), blob=reader.blob)
         try:
-            save_cassette(Path(path), run)
+            save_cassette(Path(path), without_telemetry(run))
         except OSError as problem:
             raise EnvironmentProblem(
                 f"The cassette {Path(path)} cannot be written: {problem.strerror}.",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewind.model.http import HttpRequest, RequestHead
+from rewind.model.http import RequestHead
 from rewind.model.ids import blob_id
 from rewind.playback.tape import RecordedUploads, empty_answer
 from rewind.providers.telemetry import UPLOADS, read_row, upload_hosts, upload_name, upload_row, use_rows
@@ -219,7 +219,7 @@ def test_an_empty_answer_has_the_form_that_its_client_reads(address, content_typ
     head = head_of(address, content_type)
     row = upload_row(head.method, head.host, head.path)
     assert row is not None
-    answer = empty_answer(row, HttpRequest(head=head, body=b"x"))
+    answer = empty_answer(row, head)
     assert (answer.head.status, answer.body) == (200, body)
 
 
