@@ -1,113 +1,88 @@
-"""A coarse key: requests that are the same but for names have the same one, so that few need to be compared.
+"""Coarse keys: requests that are the same but for names have the same one, so that few need to be compared.
 
-It is made of the shape of a request and of the short words in it. Left out is whatever could be a token, or part of
-one: all that holds a digit or a sign, all that is long, the names of months and days, and the names of the two runs.
+The key is made of the shape of a request and of the short words in it. Left out is whatever could be a token, or part
+of one: all that holds a digit or a sign, all that is long, words of times, and the names of the two runs.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from rewind.match.call import Call, host_class
-from rewind.wire.growing_json import read_each
+from rewind.match.text_memory import TextMemory
 
 _LONG = 12
-_TIME_WORDS = frozenset(
-    [
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "may",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "thu",
-        "thurs",
-        "fri",
-        "sat",
-        "sun",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "am",
-        "pm",
-        "at",
-        "z",
-        "utc",
-        "gmt",
-        "cet",
-        "cest",
-        "est",
-        "edt",
-        "pst",
-        "pdt",
-        "cst",
-        "mst",
-        "bst",
-        "ist",
-        "ms",
-        "us",
-        "ns",
-        "s",
-        "sec",
-        "secs",
-        "second",
-        "seconds",
-        "m",
-        "min",
-        "minute",
-        "minutes",
-        "millisecond",
-        "milliseconds",
-        "microseconds",
-    ]
-)
+_SHORT = 5
+"""Capitals up to here may be a time zone."""
+_MOST_WORDS = 100_000
+# fmt: off
+_TIME_WORDS = frozenset((
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+    "january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december",
+    "mon", "tue", "tues", "wed", "thu", "thurs", "fri", "sat", "sun",
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "am", "pm", "a", "p", "at", "z",
+    "h", "m", "min", "minute", "minutes", "s", "sec", "secs", "second", "seconds",
+    "ms", "msec", "msecs", "millisecond", "milliseconds", "us", "µs", "μs", "microsecond", "microseconds", "ns",
+))
+# fmt: on
+_IN_BRACKETS = re.compile(r"\([^()\n]*+\)")
+"""A time zone's name may stand so behind a time."""
 
 
 class Outlines:
     """Makes the keys of one replay."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        """``names`` that the runs have for themselves: words that may differ."""
-        self._names = frozenset(names)
+    def __init__(self, names: Iterable[str], ignored: Iterable[re.Pattern[str]] = ()) -> None:
+        """``names`` that the runs have for themselves may differ, and what the ``ignored`` patterns match."""
+        names = tuple(names)
+        self._words = frozenset(name for name in names if name.isalpha())
+        self._phrases = tuple(sorted((name for name in names if not name.isalpha() and " " in name), key=len))[::-1]
+        self._ignored = tuple(ignored)
+        self._known: TextMemory[int] = TextMemory()
+        self._stays: dict[str, bool] = {}
+        """Of words that came."""
 
     def of(self, call: Call) -> int:
         head = call.request.head
-        words = tuple(filter(self._stays, head.path.split("/")))
+        words = self._kept(head.path.split("/"))
         return hash((head.method, host_class(head.host), words, self._of(call.canonical)))
 
     def _of(self, value: Any) -> int:
         if isinstance(value, str):
-            return hash(tuple(filter(self._stays, value.split())))
+            known = self._known.get(value)
+            return self._of_text(value) if known is None else known
         if isinstance(value, dict):
-            return hash(tuple((key, self._of(value[key])) for key in sorted(value)))
+            return hash(tuple([(key, self._of(value[key])) for key in sorted(value)]))
         if isinstance(value, list):
-            return hash(tuple(read_each(self._of, value)))
+            return hash(tuple([self._of(child) for child in value]))
         return hash(value) if isinstance(value, bool) or value is None else 0
 
-    def _stays(self, word: str) -> bool:
-        return len(word) < _LONG and word.isalpha() and word.lower() not in _TIME_WORDS and word not in self._names
+    def _of_text(self, value: str) -> int:
+        text = value
+        for pattern in self._ignored:
+            text = pattern.sub(" ", text)
+        for phrase in self._phrases:
+            text = text.replace(phrase, " ")
+        if "(" in text:
+            text = _IN_BRACKETS.sub(" ", text)
+        found = hash(self._kept(text.split()))
+        self._known.put(found, value)
+        return found
+
+    def _kept(self, words: list[str]) -> tuple[str, ...]:
+        """The words that are the same in both runs, if the texts are."""
+        if len(self._stays) > _MOST_WORDS:
+            self._stays.clear()
+        for word in set(words) - self._stays.keys():
+            self._stays[word] = self._is_plain(word)
+        return tuple([word for word in words if self._stays[word]])
+
+    def _is_plain(self, word: str) -> bool:
+        return (
+            len(word) < _LONG
+            and word.isalpha()
+            and not (len(word) <= _SHORT and word.isupper())
+            and word.lower() not in _TIME_WORDS
+            and not word.startswith("tmp")
+            and word not in self._words
+        )

@@ -9,14 +9,18 @@ A trial leaves no trace unless it is kept. All of this happens only after an exa
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from rewind.dataclass import dataclass
 from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
-from rewind.match.facts import RunFacts, SameFact, same_facts, stands_alone
+from rewind.match.facts import RunFacts, same_facts
+from rewind.match.outline import Outlines
+from rewind.match.parting import FoundFact, Parting, common_beginning, legible, token_span, unwrapped
+from rewind.match.text_memory import TextMemory
 from rewind.match.tokens import (
     BASE64,
     FOLDER,
@@ -35,34 +39,75 @@ from rewind.match.tokens import (
     TokenKind,
     is_hash,
 )
-from rewind.model.message import ToolResult
+from rewind.model.message import Text, ToolResult
 from rewind.model.names import MatchMode, Renamed
-from rewind.wire.growing_json import read_each
 
-_AROUND = 160
-"""Characters on both sides of a difference in which a token is looked for; none is longer."""
-_BLOCK = 512
-_MOST_KNOWN = 100_000
+_MOST_SEEN = 300_000
+"""Words that are remembered as seen."""
+_MOST_WORK = 200_000
+"""What finding one request may cost, in comparisons of some kilobytes; what takes more is not found."""
+_TOKEN_WORK, _PAGE = 8, 4096
+_CODE = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]++\d|\d++[A-Za-z])[A-Za-z0-9]*+")
+"""A word with letters and digits in it: the least that an id is made of."""
 _CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
-_ESCAPES = re.compile(r"\\+[nrt]|(?:\x1b|\\+(?:u001[bB]|x1[bB]|033))\[[0-9;]*m")
-"""Line breaks and tabs of JSON within a text, and colours of a terminal."""
 _TRANSLATED = (UUID, ULID, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
-_BOUND = tuple((kind, pattern) for kind in KINDS if kind.evidence is Evidence.BOUND for pattern in kind.patterns)
+
+
+class WorkBudget:
+    """How much may still be done for a request: a hostile one must not hold up all others."""
+
+    def __init__(self, left: int = _MOST_WORK) -> None:
+        self._left = left
+
+    def spend(self, amount: int) -> bool:
+        """Whether there was so much left."""
+        self._left -= amount
+        return self._left >= 0
 
 
 @dataclass(slots=True)
 class _Trial:
     """What would be renamed if two requests were taken for the same."""
 
+    asked: Call | None = None
+    bodies: tuple[bytes, bytes] = (b"", b"")
+    """Both requests whole."""
+    work: WorkBudget = field(default_factory=WorkBudget)
     forth: dict[str, str] = field(default_factory=dict)
     back: dict[str, str] = field(default_factory=dict)
     pairs: dict[Renamed, None] = field(default_factory=dict)
     translated: dict[str, str] = field(default_factory=dict)
-    items: list[tuple[Any, Any]] = field(default_factory=list)
-    results: frozenset[str] = frozenset()
-    """What tools gave back, in the request."""
-    bodies: tuple[bytes, bytes] = (b"", b"")
-    """Both requests whole."""
+    """What an answer has to say in place of what was recorded: it goes to an agent that knows its things by other
+    ids. Times and names are words in an answer, and stay."""
+    texts: dict[tuple[str, str], "_SameTexts"] = field(default_factory=dict)
+    results: "_Results | None" = None
+
+    def is_result(self, text: str) -> bool:
+        """Whether a text of the request is what a tool gave back."""
+        if self.asked is None:
+            return True  # something that was printed
+        if self.results is None:
+            self.results = _results(self.asked)
+        return self.results.hold(text)
+
+
+class _SameTexts(NamedTuple):
+    """Two texts that are the same but for these names."""
+
+    pairs: tuple[Renamed, ...]
+    only_as_result: bool
+
+
+class _Results(NamedTuple):
+    """The texts of a request: what tools gave back, and what anybody said."""
+
+    given_back: frozenset[str]
+    said: frozenset[str]
+
+    def hold(self, text: str) -> bool:
+        if text in self.given_back:
+            return text not in self.said
+        return text not in self.said and any(text in result for result in self.given_back)
 
 
 class Renaming:
@@ -73,32 +118,32 @@ class Renaming:
     ) -> None:
         self._then, self._now = then, now
         self._only_fields = mode == "fields"
-        self._facts = same_facts(then, now)
+        self._facts = tuple(map(FoundFact.of, same_facts(then, now)))
         self._patterns = tuple(re.compile(pattern) for pattern in ignore_text)
         self._forth: dict[str, str] = {}
         self._back: dict[str, str] = {}
-        self._unchanged: set[str] = set()
-        """Words that may be ids and were the same in both runs."""
-        self._same_items: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """Parts of requests that were found the same: they come again with every request of a conversation. Kept
-        themselves, so that no other object takes their place in memory."""
-        self._translated = {fact.then: fact.now for fact in self._facts if fact.kind is FOLDER and not fact.is_part}
+        self._seen: set[str] = set()
+        """Words that requests held, where they may be ids: those of them that have no other name have kept theirs."""
+        self._renamed_codes: set[str] = set()
+        """Those that are in names of this run."""
+        self._same_texts: TextMemory[_SameTexts] = TextMemory()
+        self._seen_texts: TextMemory[bool] = TextMemory()
 
-    @property
-    def words(self) -> frozenset[str]:
-        """The names that the two runs have for themselves."""
-        return frozenset({*self._then.names.values(), *self._now.names.values()})
+    def outlines(self) -> Outlines:
+        """The coarse keys by which candidates are found."""
+        names = {*self._then.names.values(), *self._now.names.values()}
+        return Outlines(names.union(*((fact.then, fact.now) for fact in self._facts)), self._patterns)
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def trial(self, recorded: Call, asked: Call) -> "_Trial | None":
+    def trial(self, recorded: Call, asked: Call, work: WorkBudget | None = None) -> "_Trial | None":
         """What would be renamed if one were taken for the other; ``None`` where they differ in more than names."""
         old, new = recorded.request.head, asked.request.head
         if old.method != new.method or host_class(old.host) != host_class(new.host):
             return None
-        trial = _Trial(results=frozenset(_results(asked)), bodies=(recorded.request.body, asked.request.body))
+        trial = _Trial(asked, (recorded.request.body, asked.request.body), work or WorkBudget())
         same = (
-            self._texts(canonical_path(old), canonical_path(new), trial, in_result=False)
+            self._texts(canonical_path(old), canonical_path(new), trial)
             and self._same(_query(recorded), _query(asked), trial)
             and self._same(recorded.canonical, asked.canonical, trial)
         )
@@ -106,23 +151,37 @@ class Renaming:
 
     def keep(self, trial: "_Trial", asked: Call) -> tuple[Renamed, ...]:
         """The two are taken for the same: from now on these names hold."""
-        self._unchanged |= _drawn(asked.canonical) - self._back.keys() - trial.back.keys()
         self._forth |= trial.forth
         self._back |= trial.back
-        self._translated |= trial.translated
-        if len(self._same_items) > _MOST_KNOWN:
-            self._same_items.clear()
-        self._same_items.update({(id(one), id(other)): (one, other) for one, other in trial.items})
+        self._renamed_codes.update(code for name in trial.back for code in _CODE.findall(name))
+        for (then, now), same in trial.texts.items():
+            self._same_texts.put(same, then, now)
+        self.was_exact(asked)
         return tuple(trial.pairs)
 
     def was_exact(self, asked: Call) -> None:
         """A request that was recorded as it is: the ids in it have kept their names."""
-        self._unchanged |= _drawn(asked.canonical) - self._back.keys()
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+            self._seen_texts = TextMemory()
+        self._see(asked.canonical)
 
-    def translations(self) -> Mapping[str, str]:
-        """What an answer has to say in place of what was recorded, the longest first: it goes to an agent that is in
-        another folder, and knows its things by other ids. Times and names are words in an answer, and stay."""
-        return {old: self._translated[old] for old in sorted(self._translated, key=len, reverse=True)}
+    def _see(self, value: Any) -> None:
+        if isinstance(value, str):
+            if self._seen_texts.get(value) is None:
+                self._seen_texts.put(True, value)
+                self._seen.update(_CODE.findall(legible(value)))
+        elif isinstance(value, dict):
+            for child in value.values():
+                self._see(child)
+        elif isinstance(value, list):
+            for child in value:
+                self._see(child)
+
+    def folders(self) -> Mapping[str, str]:
+        """The folders of the recording and what they are now, in all spellings."""
+        facts = (fact.fact for fact in self._facts)
+        return {fact.then: fact.now for fact in facts if fact.kind is FOLDER and not fact.is_part}
 
     # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,20 +189,20 @@ class Renaming:
         """In what two outputs differ, if only in names, and in where lines break because a name has another length."""
         names = self._printed(then, now)
         if names is None:
-            names = self._printed(_unwrapped(then), _unwrapped(now))
+            names = self._printed(unwrapped(then), unwrapped(now))
             if names and all(len(name.then) == len(name.now) for name in names):
                 return None
         return names or None
 
     def _printed(self, then: str, now: str) -> tuple[Renamed, ...] | None:
         trial = _Trial(bodies=(then.encode("utf-8", "replace"), now.encode("utf-8", "replace")))
-        return tuple(trial.pairs) if self._texts(then, now, trial, printed=True) else None
+        return tuple(trial.pairs) if self._texts(then, now, trial) else None
 
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _same(self, then: Any, now: Any, trial: _Trial, *, whole: bool = False) -> bool:
         """``whole``: the value is that of a field, of an object."""
-        if then is now or (id(then), id(now)) in self._same_items:
+        if then is now:
             return True
         if type(then) is not type(now) and not (isinstance(then, list) and isinstance(now, list)):
             return False
@@ -154,251 +213,148 @@ class Renaming:
                 self._same(value, now[key], trial, whole=True) for key, value in then.items()
             )
         if isinstance(then, list):
-            return len(then) == len(now) and self._items(then, now, trial)
+            return len(then) == len(now) and all(map(self._same, then, now, repeat(trial)))
         if then == now:
-            return True
+            return repr(then) == repr(now)  # JSON tells 0.0 and -0.0 apart
         if isinstance(then, int | float) and not isinstance(then, bool):
             return self._texts(str(then), str(now), trial, is_field=True)
         return False
 
-    def _items(self, then: Sequence[Any], now: Sequence[Any], trial: _Trial) -> bool:
-        for one, other in zip(then, now, strict=True):
-            if one is other or (id(one), id(other)) in self._same_items:
-                continue
-            if not (one == other and _written_alike(one, other)) and not self._same(one, other, trial):
-                return False
-            if isinstance(one, dict):
-                trial.items.append((one, other))
-        return True
-
-    def _texts(
-        self,
-        then: str,
-        now: str,
-        trial: _Trial,
-        *,
-        is_field: bool = False,
-        in_result: bool | None = None,
-        printed: bool = False,
-    ) -> bool:
+    def _texts(self, then: str, now: str, trial: _Trial, *, is_field: bool = False) -> bool:
         """Whether two texts are the same but for tokens."""
         if then == now:
             return True
-        i = j = 0
-        legible: tuple[str, str] | None = None
-        while True:
-            same = _common_beginning(then, now, i, j)
-            low_i, low_j = i, j
-            i, j = i + same, j + same
-            if i == len(then) and j == len(now):
-                return True
-            if in_result is None:
-                in_result = printed or _is_result(now, trial.results)
-            if legible is None:
-                legible = _legible(then), _legible(now)
-            ends = self._token(_Place(legible[0], i, low_i, legible[1], j, low_j, is_field), trial, in_result, printed)
-            if ends is None:
+        known = self._same_texts.get(then, now) or trial.texts.get((then, now))
+        if known is None or (known.only_as_result and not trial.is_result(now)):
+            known = self._compared(then, now, trial, is_field)
+            if known is None:
                 return False
-            i, j = ends
+            if not self._only_fields:
+                trial.texts[then, now] = known
+        trial.pairs.update(dict.fromkeys(known.pairs))
+        return True
 
-    def _token(self, at: "_Place", trial: _Trial, in_result: bool, printed: bool) -> tuple[int, int] | None:
-        """Where the tokens end in which the texts part there; ``None`` where there are none."""
+    def _compared(self, then: str, now: str, trial: _Trial, is_field: bool) -> _SameTexts | None:
+        if not trial.work.spend((len(then) + len(now)) // _PAGE):
+            return None
+        pairs: dict[Renamed, None] = {}
+        only_as_result = False
+        i = j = 0
+        readable: tuple[str, str] | None = None
+        while True:
+            same = common_beginning(then, now, i, j)
+            at, to = i + same, j + same
+            if at == len(then) and to == len(now):
+                return _SameTexts(tuple(pairs), only_as_result)
+            if not trial.work.spend(_TOKEN_WORK):
+                return None
+            readable = readable or (legible(then), legible(now))
+            place = Parting(readable[0], at, i, readable[1], to, j, is_field)
+            found = self._token(place, trial, lambda: trial.is_result(now))
+            if found is None:
+                return None
+            pairs[found.name] = None
+            only_as_result = only_as_result or found.only_as_result
+            i, j = found.end, found.stop
+
+    def _token(self, at: "Parting", trial: _Trial, is_result: Callable[[], bool]) -> "_SameToken | None":
+        """The tokens in which the texts part there; ``None`` where there are none."""
         for fact in self._facts:
             ends = at.behind(fact)
             if ends is not None:
-                trial.pairs[Renamed(fact.kind.noun, fact.then, fact.now)] = None
-                return ends
-        for kind, pattern in self._rows(in_result=in_result, printed=printed):
+                return _SameToken(Renamed(fact.kind.noun, fact.then, fact.now), *ends)
+        for kind, pattern, scope in self._rows(printed=trial.asked is None):
             for old, new in at.tokens(pattern):
-                if self._only_fields and kind.noun == "id" and not printed and not at.is_whole(old, new):
+                if self._only_fields and kind.noun == "id" and trial.asked is not None and not at.is_whole(old, new):
                     continue
-                if self._proven(kind, old, new, trial):
-                    return _span(old)[1], _span(new)[1]
+                if scope is Scope.RESULTS and not is_result():
+                    break
+                name = self._proven(kind, old, new, trial)
+                if name is not None:
+                    return _SameToken(name, token_span(old)[1], token_span(new)[1], scope is Scope.RESULTS)
+                if kind.evidence is Evidence.BOUND and _looks_drawn(kind, old, new):
+                    return None  # an id that has another name, or none: no part of it is a token by itself
         return None
 
-    def _rows(self, *, in_result: bool, printed: bool) -> Iterator[tuple[TokenKind, re.Pattern[str]]]:
+    def _rows(self, *, printed: bool) -> Iterator[tuple[TokenKind, re.Pattern[str], Scope]]:
         for pattern in self._patterns:
-            yield PATTERN, pattern
+            yield PATTERN, pattern, Scope.FOLDED
         for kind in KINDS:
             scope = kind.uses.output if printed else kind.uses.matching
-            if self._only_fields and not printed and scope is Scope.RESULTS:
+            if scope is Scope.COUNTS or (scope is Scope.RESULTS and self._only_fields and not printed):
                 continue
-            if scope is Scope.FOLDED or (scope is Scope.RESULTS and in_result):
-                for pattern in kind.patterns:
-                    yield kind, pattern
+            for pattern in kind.patterns:
+                yield kind, pattern, scope
 
-    def _proven(self, kind: TokenKind, old: re.Match[str], new: re.Match[str], trial: _Trial) -> bool:
-        (begin, end), (start, stop) = _span(old), _span(new)
+    def _proven(self, kind: TokenKind, old: re.Match[str], new: re.Match[str], trial: _Trial) -> Renamed | None:
+        (begin, end), (start, stop) = token_span(old), token_span(new)
         then, now = old.string[begin:end], new.string[start:stop]
-        if kind.is_drawn is not None and not (kind.is_drawn(then) and kind.is_drawn(now)):
-            return False
+        if then == now:
+            return None
+        if not _looks_drawn(kind, old, new):
+            return None
         if kind.evidence is Evidence.CLOCK and not (self._then.clock.shows(old) and self._now.clock.shows(new)):
-            return False
+            return None
         if kind is HEXADECIMAL and (is_hash(old.string, begin) or is_hash(new.string, start)):
-            return False
-        if kind.evidence is Evidence.BOUND and not self._bound(then, now, trial):
-            return False
-        trial.pairs[Renamed(_noun(kind, then), then, now)] = None
+            return None
+        if kind.evidence is Evidence.BOUND and not self._bound(kind, then, now, trial):
+            return None
         if kind in _TRANSLATED:
             trial.translated[then] = now
         elif kind is PORT:
             trial.translated[f":{then}"] = f":{now}"
-        return True
+        return Renamed(_noun(kind, then), then, now)
 
-    def _bound(self, then: str, now: str, trial: _Trial) -> bool:
+    def _bound(self, kind: TokenKind, then: str, now: str, trial: _Trial) -> bool:
         """Whether one may be the other's name, by all that was renamed so far."""
         known = trial.forth.get(then) or self._forth.get(then)
         known_back = trial.back.get(now) or self._back.get(now)
         if known is not None or known_back is not None:
             return known == now and known_back == then
+        looked_through = len(trial.bodies[0]) + len(trial.bodies[1]) + len(self._then.given) + len(self._now.given)
+        if not trial.work.spend(looked_through // _PAGE):
+            return False
         if self._then.was_given(then) or self._now.was_given(now):
             return False
-        if then in self._unchanged or now in self._unchanged:
-            return False
-        if then.encode() in trial.bodies[1] or now.encode() in trial.bodies[0]:
-            return False  # it has kept its name elsewhere in the request
+        if kind in _TRANSLATED:  # other ones are short: a number may well stand there by chance
+            if self._has_kept_its_name(then) or self._has_kept_its_name(now):
+                return False
+            if then.encode() in trial.bodies[1] or now.encode() in trial.bodies[0]:
+                return False  # it has kept its name elsewhere in the request
         trial.forth[then], trial.back[now] = now, then
         return True
+
+    def _has_kept_its_name(self, token: str) -> bool:
+        codes = _CODE.findall(token)
+        return self._seen.issuperset(codes) and not self._renamed_codes.issuperset(codes)
+
+
+def _looks_drawn(kind: TokenKind, *found: re.Match[str]) -> bool:
+    return kind.is_drawn is None or all(kind.is_drawn(one.string[slice(*token_span(one))]) for one in found)
 
 
 def _noun(kind: TokenKind, token: str) -> str:
     return "date" if kind is TIME and _CLOCK_TIME.search(token) is None else kind.noun
 
 
-def _common_beginning(then: str, now: str, i: int, j: int) -> int:
-    """How many characters are the same from there on."""
-    start, limit = i, min(len(then) - i, len(now) - j)
-    same = 0
-    while same < limit and then[i + same : i + same + _BLOCK] == now[j + same : j + same + _BLOCK]:
-        same += _BLOCK
-    same = min(same, limit)
-    low, high = same, min(same + _BLOCK, limit)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if then[start + same : start + middle] == now[j + same : j + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+class _SameToken(NamedTuple):
+    """Two tokens that are one thing, and where they end."""
 
-
-def _legible(text: str) -> str:
-    """The text, as long as it was, with blanks where its reader sees a line break or a colour: a token may begin behind
-    them, and their letters are no part of it."""
-    return _ESCAPES.sub(lambda found: " " * len(found[0]), text) if "\\" in text or "\x1b" in text else text
-
-
-def _unwrapped(text: str) -> str:
-    """An output less the line breaks that were made to fit a screen, and less the frames around its texts.
-
-    A line as long as the longest one was cut there; where another one ends, words may stand apart.
-    """
-    lines = text.splitlines()
-    width = max(map(len, lines), default=0)
-    parts = []
-    for line in lines:
-        is_framed = len(line) == width > 4 and line[0] == line[-1] == "│"
-        inner = line[2:-2].rstrip() if is_framed else line.rstrip()
-        parts.append(inner if len(inner) == (width - 4 if is_framed else width) else inner + " ")
-    return re.sub(r"\s+", " ", "".join(parts))
-
-
-def _around(pattern: re.Pattern[str], text: str, at: int, low: int) -> Iterator[re.Match[str]]:
-    """The tokens of that pattern that reach over this place, and begin behind what was compared before."""
-    begin = max(0, at - _AROUND)
-    # A window must not begin within a word: what stands there would look like the beginning of a token.
-    while begin > 0 and at - begin < 2 * _AROUND and (text[begin - 1].isalnum() or text[begin - 1] in "_-"):
-        begin -= 1
-    for found in pattern.finditer(text, begin, min(len(text), at + _AROUND)):
-        start, end = _span(found)
-        if start > at:
-            return
-        if low <= start and at <= end and start < end:
-            yield found
-
-
-def _span(found: re.Match[str]) -> tuple[int, int]:
-    return found.span("token") if "token" in found.re.groupindex else found.span()
-
-
-class _Place(NamedTuple):
-    """Where two texts part."""
-
-    then: str
-    i: int
-    low_i: int
-    """What stands before was compared already."""
-    now: str
-    j: int
-    low_j: int
-    is_field: bool
-    """Whether the texts are the whole values of a field."""
-
-    def tokens(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-        """Tokens on both sides that begin together."""
-        for old in _around(pattern, self.then, self.i, self.low_i):
-            for new in _around(pattern, self.now, self.j, self.low_j):
-                if self.i - _span(old)[0] == self.j - _span(new)[0]:
-                    yield old, new
-
-    def is_whole(self, old: re.Match[str], new: re.Match[str]) -> bool:
-        """Whether the tokens are the whole values of a field."""
-        return self.is_field and _span(old) == (0, len(self.then)) and _span(new) == (0, len(self.now))
-
-    def behind(self, fact: SameFact) -> tuple[int, int] | None:
-        """Where both writings of a fact end, if they stand there."""
-        shared = _common_beginning(fact.then, fact.now, 0, 0)
-        is_beginning = shared == min(len(fact.then), len(fact.now))
-        for more in range(max(len(fact.then), len(fact.now)) - shared + 1 if is_beginning else 1):
-            start, begin = self.i - shared - more, self.j - shared - more
-            if start < self.low_i or begin < self.low_j:
-                return None
-            end, stop = start + len(fact.then), begin + len(fact.now)
-            if (
-                self.then.startswith(fact.then, start)
-                and self.now.startswith(fact.now, begin)
-                and stands_alone(self.then, start, end, fact)
-                and stands_alone(self.now, begin, stop, fact)
-            ):
-                return end, stop
-        return None
+    name: Renamed
+    end: int
+    stop: int
+    only_as_result: bool = False
 
 
 def _query(call: Call) -> list[list[str]]:
     return canonical_query(call.request.head, call.provider.volatile, ())
 
 
-def _drawn(value: Any) -> frozenset[str]:
-    """All that looks drawn by lot, in a body or a part of one."""
-    if isinstance(value, str):
-        found = set()
-        legible = _legible(value)
-        for kind, pattern in _BOUND:
-            for token in pattern.finditer(legible):
-                start, end = _span(token)
-                text = legible[start:end]
-                if kind.is_drawn is None or kind.is_drawn(text):
-                    found.add(text)
-        return frozenset(found)
-    if isinstance(value, dict):
-        return frozenset().union(*map(_drawn, value.values()))
-    if isinstance(value, list):
-        return frozenset().union(*read_each(_drawn, value))
-    return frozenset()
-
-
-def _results(call: Call) -> Iterator[str]:
-    """What tools gave back, in the words of the request."""
-    for message in call.provider.reader.asked(call.request).messages:
-        for part in message.parts:
-            if isinstance(part, ToolResult):
-                yield part.text
-
-
-def _is_result(text: str, results: frozenset[str]) -> bool:
-    return text in results or any(text in result for result in results)
-
-
-def _written_alike(one: Any, other: Any) -> bool:
-    """Of values that Python takes for equal: JSON tells ``true``, ``1`` and ``1.0`` apart."""
-    return isinstance(one, str) or repr(one) == repr(other)
+def _results(call: Call) -> _Results:
+    """What tools gave back, in the words of the request, and what else stands in it."""
+    asked = call.provider.reader.asked(call.request)
+    parts = [*asked.system, *(part for message in asked.messages for part in message.parts)]
+    return _Results(
+        frozenset(part.text for part in parts if isinstance(part, ToolResult)),
+        frozenset(part.text for part in parts if isinstance(part, Text)),
+    )

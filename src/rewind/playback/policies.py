@@ -29,20 +29,29 @@ class RecordAll(Policy):
         return Forward()
 
 
+_KEPT_BYTES = 32 * 1024 * 1024
+"""Of the recorded requests that are kept understood."""
+
+
 class RecordedCalls:
-    """The steps of a tape as calls, understood when a miss has to be explained by them, and only once."""
+    """The steps of a tape as calls, understood when a request is not exact; those that were needed last are kept."""
 
     def __init__(self, tape: Tape, recall: Callable[[Step], Call], session: str, fork_at: int | None = None) -> None:
         self._tape = tape
         self._recall = recall
         self._known: dict[int, Call] = {}
+        self._size = 0
         self._session = session
         self._fork_at = fork_at
 
     def call(self, step: Step) -> Call:
-        if step.index not in self._known:
-            self._known[step.index] = self._recall(step)
-        return self._known[step.index]
+        call = self._known.get(step.index)
+        if call is None:
+            call = self._known[step.index] = self._recall(step)
+            self._size += len(call.request.body)
+            while self._size > _KEPT_BYTES and len(self._known) > 1:
+                self._size -= len(self._known.pop(next(iter(self._known))).request.body)
+        return call
 
     def recorded(self, steps: Iterable[Step]) -> list[RecordedCall]:
         """The steps as calls, less those whose requests are damaged: nothing can be compared with them."""

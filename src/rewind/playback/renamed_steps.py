@@ -8,13 +8,13 @@ from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore
 from rewind.match.call import Call
 from rewind.match.outline import Outlines
-from rewind.match.renaming import Renaming
+from rewind.match.renaming import Renaming, WorkBudget
 from rewind.model.http import HttpResponse
 from rewind.model.names import Renamed
 from rewind.model.step import Step
 from rewind.playback.decision import Serve
 from rewind.playback.tape import Tape
-from rewind.playback.translation import translated
+from rewind.playback.translation import AnswerNames, translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +51,40 @@ class RenamedSteps:
 
     @cached_property
     def _outlines(self) -> Outlines:
-        return Outlines(self._renaming.words)
+        return self._renaming.outlines()
+
+    @cached_property
+    def _names(self) -> AnswerNames:
+        return AnswerNames(self._renaming.folders())
 
     def was_exact(self, step: Step) -> None:
         self._exact.append(step.index)
 
     def take(self, call: Call) -> RenamedStep | None:
         """The step, now played; ``None`` where there is none."""
+        work = WorkBudget()
+        for step in self._candidates(self._outlines.of(call)):
+            self._look_at_exact()
+            recorded = self._call(step)
+            trial = None if recorded is None else self._renaming.trial(recorded, call, work)
+            if trial is not None:
+                self._names.update(trial.translated)
+                return RenamedStep(self._tape.take_step(step.index), self._renaming.keep(trial, call))
+            if not work.spend(1):
+                return None
+        return None
+
+    def _look_at_exact(self) -> None:
         for index in self._exact:
             step = self._step(index)
             recorded = None if step is None else self._call(step)
             if recorded is not None:
                 self._renaming.was_exact(recorded)
         self._exact.clear()
-        for step in self._candidates(self._outlines.of(call)):
-            recorded = self._call(step)
-            trial = None if recorded is None else self._renaming.trial(recorded, call)
-            if trial is not None:
-                return RenamedStep(self._tape.take_step(step.index), self._renaming.keep(trial, call))
-        return None
 
     def translated(self, response: HttpResponse) -> HttpResponse:
         """An answer of the recording in the names of this run."""
-        return translated(response, self._renaming.translations())
+        return translated(response, self._names)
 
     def _candidates(self, outline: int) -> Iterator[Step]:
         """Unplayed steps of that outline, in their order."""

@@ -1,6 +1,7 @@
 """When two requests are the same but for names, and when they are not."""
 
 import json
+import re
 import time
 import uuid
 
@@ -236,6 +237,64 @@ def test_an_id_that_was_asked_for_as_it_is_keeps_its_name():
     assert not same(f"session {ID_1}, again", f"session {ID_2}, again", names)
 
 
+def test_no_part_of_an_id_that_the_user_gave_is_a_name():
+    other = ID_1[:-12] + "0e02b2c3d479"
+    given = facts(NOW, folder="/elsewhere/b", given=f"agent.py --customer {other}")
+    assert not same(f"customer {ID_1}", f"customer {other}", now=given)
+    assert same(f"customer {ID_1}", f"customer {other}")
+
+
+def test_names_are_told_of_every_request_in_which_they_stand():
+    names, recorded, asked = renaming(), call(f"session {ID_1}"), call(f"session {ID_2}")
+    for _ in range(2):
+        trial = names.trial(recorded, asked)
+        assert trial is not None
+        assert [(pair.then, pair.now) for pair in names.keep(trial, asked)] == [(ID_1, ID_2)]
+
+
+def test_what_the_user_says_is_no_result_though_a_tool_says_it_too():
+    names, result = renaming(), "timeout 300 ms in the settings"
+    assert names.trial(call("timeout 250 ms", result=result), call("timeout 300 ms", result=result)) is None
+
+
+HOSTILE = [
+    "1" * 1_000_000,
+    "a" * 1_000_000,
+    "a1" * 500_000,
+    "-" * 1_000_000,
+    "/" * 1_000_000,
+    "0x" * 500_000,
+    "\\" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize(
+    "text", [*HOSTILE, " 1.", " 3 ms", " {id}", "(", "/tmp/a-", "run_id "], ids=lambda text: text[:7]
+)
+def test_a_hostile_request_is_refused_in_bounded_time(text):
+    many = text if len(text) > 99 else "".join(text.format(id=uuid.UUID(int=n, version=4)) for n in range(20_000))
+    more = text if len(text) > 99 else "".join(text.format(id=uuid.UUID(int=n << 70, version=4)) for n in range(20_000))
+    began = time.process_time()
+    recorded, asked = call("x" + many, result=many), call("y" + more, result=more)
+    names = renaming()
+    outlines = names.outlines()
+    assert outlines.of(recorded) != outlines.of(call("refund it"))
+    assert names.trial(recorded, asked) is None
+    assert names.trial(call("x", result=many), call("x", result="y" + more)) is None
+    names.was_exact(asked)
+    assert time.process_time() - began < 20
+
+
+def test_a_request_that_is_nested_deep_is_compared():
+    then: object = ID_1
+    now: object = ID_2
+    for _ in range(190):
+        then, now = [then], [now]
+    names = renaming()
+    assert names.trial(call("x", deep=then), call("x", deep=now)) is not None
+    assert names.outlines().of(call("x", deep=then)) == names.outlines().of(call("x", deep=now))
+
+
 def test_how_long_a_tool_took_is_a_name_in_its_result_and_nowhere_else():
     names = renaming()
     results = [
@@ -314,9 +373,13 @@ def test_a_token_may_stand_right_behind_a_line_break_or_a_colour(before):
 
 @pytest.mark.parametrize(("then", "now"), IDS)
 def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now):
-    outlines = Outlines({"ada", "bob"})
+    outlines = Outlines({"ada", "bob", "/work/my project", "/else"}, [re.compile("build [a-z]+")])
     assert outlines.of(call(f"This is {then}: go.")) == outlines.of(call(f"This is {now}: go."))
     assert outlines.of(call("It is ada here")) == outlines.of(call("It is bob here"))
+    assert outlines.of(call("build one of it")) == outlines.of(call("build two of it"))
+    assert outlines.of(call("in /work/my project now")) == outlines.of(call("in /else now"))
+    zones = "12:00:00 GMT+0200 (Central European Summer Time)", "12:00:00 GMT+0100 (Central European Standard Time)"
+    assert outlines.of(call(zones[0])) == outlines.of(call(zones[1]))
     assert outlines.of(call("refund it")) != outlines.of(call("return it"))
 
 

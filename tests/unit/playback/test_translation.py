@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from rewind.model.http import Chunk, HttpResponse, ResponseHead
-from rewind.playback.translation import translated
+from rewind.playback.translation import AnswerNames, translated
 
-TABLE = {"/work/alpha/proj": "/else/b", "/work/alpha": "/else", "call_8Hf2kLw0": "call_P3rt0"}
+TABLE = AnswerNames({"/work/alpha/proj": "/else/b", "/work/alpha": "/else", "call_8Hf2kLw0": "call_P3rt0"})
 
 
 def answer(body: bytes, media="application/json", *, pieces=(), **headers) -> HttpResponse:
@@ -43,7 +43,7 @@ def test_folders_and_ids_that_stand_alone_are_replaced():
 def test_an_answer_without_such_a_name_is_the_very_same():
     response = answer(b'{"text": "hello"}')
     assert translated(response, TABLE) is response
-    assert translated(response, {}) is response
+    assert translated(response, AnswerNames({})) is response
 
 
 def events(*documents: object) -> bytes:
@@ -77,3 +77,31 @@ def test_a_packed_answer_is_unpacked():
     assert got.head.header("content-encoding") is None
     assert json.loads(got.body) == {"a": "/else/b"}
     assert sum(chunk.size for chunk in got.chunks) == len(got.body)
+
+
+def test_a_name_behind_an_escape_stands_alone():
+    body = json.dumps({"a": "the call:\ncall_8Hf2kLw0\tcall_8Hf2kLw0é", "b": "ncall_8Hf2kLw0"}).encode()
+    assert json.loads(told(answer(body))) == {"a": "the call:\ncall_P3rt0\tcall_P3rt0é", "b": "ncall_8Hf2kLw0"}
+
+
+def test_a_name_in_letters_that_json_escapes_is_found_also_in_json_within_json():
+    table = AnswerNames({"/work/Bücher": "/else/ü", "call_8Hf2kLw0": 'a"b'})
+    document = {"a": "/work/Bücher/x", "arguments": json.dumps({"path": "/work/Bücher/y", "id": "call_8Hf2kLw0"})}
+    for body in (json.dumps(document).encode(), json.dumps(document, ensure_ascii=False).encode()):
+        got = json.loads(translated(answer(body), table).body)
+        assert got["a"] == "/else/ü/x"
+        assert json.loads(got["arguments"]) == {"path": "/else/ü/y", "id": "call_8Hf2kLw0"}
+
+
+def test_an_id_that_some_documents_of_a_stream_repeat_is_replaced_in_each():
+    documents = [{"id": name, "delta": {"text": "x"}} for name in ("call_8Hf2kLw0", "call_8Hf2kLw0", "other", "other")]
+    got = told(answer(events(*documents), "text/event-stream"))
+    assert got.count('"call_P3rt0"') == 2
+    assert "call_8Hf2kLw0" not in got
+
+
+def test_many_names_cost_no_more_than_the_answer_is_long():
+    names = AnswerNames({f"call_{number:08d}aB": f"call_{number:08d}cD" for number in range(20_000)})
+    body = json.dumps({"ids": [f"call_{number:08d}aB" for number in range(8_000)]}).encode()
+    got = json.loads(translated(answer(body), names).body)
+    assert got == {"ids": [f"call_{number:08d}cD" for number in range(8_000)]}

@@ -1,0 +1,129 @@
+"""Where two texts part, and which tokens and facts of the runs stand there in both."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rewind.match.facts import SameFact, stands_alone
+from rewind.match.tokens import TokenKind
+
+_AROUND = 160
+"""Characters on both sides of a difference in which a token is looked for; none is longer."""
+_BLOCK = 512
+_ESCAPES = re.compile(r"(?<!\\)\\++[nrt]|(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]|033))\[[0-9;]{0,32}m")
+"""Line breaks and tabs of JSON within a text, and colours of a terminal."""
+
+
+def common_beginning(then: str, now: str, i: int, j: int) -> int:
+    """How many characters are the same from there on."""
+    start, limit = i, min(len(then) - i, len(now) - j)
+    same = 0
+    while same < limit and then[i + same : i + same + _BLOCK] == now[j + same : j + same + _BLOCK]:
+        same += _BLOCK
+    same = min(same, limit)
+    low, high = same, min(same + _BLOCK, limit)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if then[start + same : start + middle] == now[j + same : j + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def legible(text: str) -> str:
+    """The text, as long as it was, with blanks where its reader sees a line break or a colour: a token may begin behind
+    them, and their letters are no part of it."""
+    return _ESCAPES.sub(lambda found: " " * len(found[0]), text) if "\\" in text or "\x1b" in text else text
+
+
+def unwrapped(text: str) -> str:
+    """An output less the line breaks that were made to fit a screen, and less the frames around its texts.
+
+    A line as long as the longest one was cut there; where another one ends, words may stand apart.
+    """
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    parts = []
+    for line in lines:
+        is_framed = len(line) == width > 4 and line[0] == line[-1] == "│"
+        inner = line[2:-2].rstrip() if is_framed else line.rstrip()
+        parts.append(inner if len(inner) == (width - 4 if is_framed else width) else inner + " ")
+    return re.sub(r"\s+", " ", "".join(parts))
+
+
+def _around(pattern: re.Pattern[str], text: str, at: int, low: int) -> Iterator[re.Match[str]]:
+    """The tokens of that pattern that reach over this place, and begin behind what was compared before."""
+    begin = max(0, at - _AROUND)
+    # A window must not begin within a word: what stands there would look like the beginning of a token.
+    while begin > 0 and at - begin < 2 * _AROUND and (text[begin - 1].isalnum() or text[begin - 1] in "_-"):
+        begin -= 1
+    until = min(len(text), at + _AROUND)
+    while until < len(text) and until - at < 2 * _AROUND and (text[until].isalnum() or text[until] in "_-"):
+        until += 1
+    for found in pattern.finditer(text, begin, until):
+        start, end = token_span(found)
+        if start > at:
+            return
+        if low <= start and at <= end and start < end:
+            yield found
+
+
+def token_span(found: re.Match[str]) -> tuple[int, int]:
+    return found.span("token") if "token" in found.re.groupindex else found.span()
+
+
+class Parting(NamedTuple):
+    """Where two texts part."""
+
+    then: str
+    i: int
+    low_i: int
+    """What stands before was compared already."""
+    now: str
+    j: int
+    low_j: int
+    is_field: bool
+    """Whether the texts are the whole values of a field."""
+
+    def tokens(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+        """Tokens on both sides that begin together."""
+        for old in _around(pattern, self.then, self.i, self.low_i):
+            for new in _around(pattern, self.now, self.j, self.low_j):
+                if self.i - token_span(old)[0] == self.j - token_span(new)[0]:
+                    yield old, new
+
+    def is_whole(self, old: re.Match[str], new: re.Match[str]) -> bool:
+        """Whether the tokens are the whole values of a field."""
+        return self.is_field and token_span(old) == (0, len(self.then)) and token_span(new) == (0, len(self.now))
+
+    def behind(self, fact: "FoundFact") -> tuple[int, int] | None:
+        """Where both writings of a fact end, if they stand there."""
+        for more in range(fact.least, fact.most):
+            start, begin = self.i - more, self.j - more
+            if start < self.low_i or begin < self.low_j:
+                return None
+            if self.then.startswith(fact.then, start) and self.now.startswith(fact.now, begin):
+                end, stop = start + len(fact.then), begin + len(fact.now)
+                if stands_alone(self.then, start, end, fact.fact) and stands_alone(self.now, begin, stop, fact.fact):
+                    return end, stop
+        return None
+
+
+class FoundFact(NamedTuple):
+    """A fact of both runs, and how far before a difference its writings begin."""
+
+    fact: SameFact
+    kind: TokenKind
+    then: str
+    now: str
+    least: int
+    most: int
+    """More than one place is possible where one of the writings is the beginning of the other."""
+
+    @classmethod
+    def of(cls, fact: SameFact) -> "FoundFact":
+        shared = common_beginning(fact.then, fact.now, 0, 0)
+        lengths = len(fact.then), len(fact.now)
+        more = max(lengths) - shared + 1 if shared == min(lengths) else 1
+        return cls(fact, fact.kind, fact.then, fact.now, shared, shared + more)
