@@ -8,6 +8,7 @@ request to the last: so two conversations that differ only in an id keep apart.
 A trial leaves no trace unless it is kept. All of this happens only after an exact match failed.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
@@ -84,9 +85,9 @@ class _Trial:
 
     def is_result(self, text: str) -> bool:
         """Whether a text of the request is what a tool gave back."""
-        if self.asked is None:
-            return True  # something that was printed
         if self.results is None:
+            if self.asked is None:
+                return True  # something that was printed
             self.results = _results(self.asked)
         return self.results.hold(text)
 
@@ -151,13 +152,16 @@ class Renaming:
 
     def keep(self, trial: "_Trial", asked: Call) -> tuple[Renamed, ...]:
         """The two are taken for the same: from now on these names hold."""
+        self._hold(trial)
+        self.was_exact(asked)
+        return tuple(trial.pairs)
+
+    def _hold(self, trial: "_Trial") -> None:
         self._forth |= trial.forth
         self._back |= trial.back
         self._renamed_codes.update(code for name in trial.back for code in _CODE.findall(name))
         for (then, now), same in trial.texts.items():
             self._same_texts.put(same, then, now)
-        self.was_exact(asked)
-        return tuple(trial.pairs)
 
     def was_exact(self, asked: Call) -> None:
         """A request that was recorded as it is: the ids in it have kept their names."""
@@ -182,6 +186,16 @@ class Renaming:
         """The folders of the recording and what they are now, in all spellings."""
         facts = (fact.fact for fact in self._facts)
         return {fact.then: fact.now for fact in facts if fact.kind is FOLDER and not fact.is_part}
+
+    def values(self, then: Any, now: Any) -> bool:
+        """Whether two plain JSON values, each a message of a WebSocket, are the same but for names; these then hold."""
+        written = [json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") for value in (then, now)]
+        trial = _Trial(bodies=(written[0], written[1]), results=_Results(frozenset(), frozenset()))
+        if not self._same(then, now, trial):
+            return False
+        self._hold(trial)
+        self._see(now)
+        return True
 
     # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 

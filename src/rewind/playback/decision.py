@@ -1,7 +1,7 @@
 """What can happen to a call, and who decides."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from rewind.dataclass import dataclass
 from rewind.match.call import Call
@@ -73,6 +73,10 @@ class Policy(Protocol):
     def at_a_glance(self, request: HttpRequest) -> Serve | None:
         """The answer to a request that was recorded byte for byte, without understanding it."""
         return None
+
+    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
+        """Whether a WebSocket message that is not the recorded one may be taken for it."""
+        return False
 
     def decide(self, call: Call) -> Decision:
         """Called once per call, in order of arrival."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from rewind.errors import DamagedStore
 from rewind.match.call import Call
@@ -106,6 +106,9 @@ class Replay(Policy):
         if self._renamed is not None:
             self._renamed.was_exact(step)
         return Serve(step=step)
+
+    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
+        return self._renamed is not None and self._renamed.frame_agrees(recorded, sent)
 
     def decide(self, call: Call) -> Decision:
         try:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 from rewind.dataclass import dataclass
 from rewind.errors import DamagedStore
@@ -81,6 +82,10 @@ class RenamedSteps:
             if recorded is not None:
                 self._renaming.was_exact(recorded)
         self._exact.clear()
+
+    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
+        """Whether two WebSocket messages are the same but for names, which hold from then on."""
+        return self._renaming.values(recorded, sent)
 
     def translated(self, response: HttpResponse) -> HttpResponse:
         """An answer of the recording in the names of this run."""

@@ -216,7 +216,8 @@ class RecordedExchange(PassThrough):
             await self._step_writer.answered(answer, response, self._read, at_once=self._junction.watch_first)
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
-        return bool(_frame_meaning(recorded) == _frame_meaning(self._junction.redactor.text(sent)))
+        then, now = _frame_meaning(recorded), _frame_meaning(self._junction.redactor.text(sent))
+        return bool(then == now) or self._junction.policy.frame_agrees(then, now)
 
     def missed(self, reason: str) -> None:
         self._junction.tally.misses.append(MissNote(reason=reason, detail=f"{self._head.url}: {reason}"))
@@ -378,11 +379,12 @@ class RecordedExchange(PassThrough):
 
 
 def _frame_meaning(text: str) -> Any:
-    """A WebSocket message less the id that clients make up for each one."""
+    """A WebSocket message less the ids that clients make up for each one: OpenAI's own, and Codex's of its session."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
     if isinstance(value, dict):
-        value.pop("event_id", None)
+        for name in ("event_id", "client_metadata"):
+            value.pop(name, None)
     return value

@@ -385,3 +385,11 @@ def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now)
 
 def test_every_kind_has_its_reason():
     assert all(kind.reason.endswith(".") for kind in ALL_KINDS)
+
+
+def test_messages_of_a_websocket_may_differ_in_names():
+    names = renaming()
+    assert names.values({"type": "response.create", "session": ID_1}, {"type": "response.create", "session": ID_2})
+    assert names.values({"session": ID_1, "n": 2}, {"session": ID_2, "n": 2})
+    assert not names.values({"session": ID_1}, {"session": str(uuid.UUID(int=7))})
+    assert not names.values({"text": "refund"}, {"text": "return"})

@@ -18,7 +18,7 @@ from rewind.model.http import Chunk, HttpRequest, HttpResponse, RequestHead, Res
 from rewind.model.ids import MatchKey, SessionId
 from rewind.model.session import Recording, SessionStart
 from rewind.model.step import Ending, Step
-from rewind.playback.decision import Decision, Forward, Put, Refuse, Serve, StopRun
+from rewind.playback.decision import Decision, Forward, Policy, Put, Refuse, Serve, StopRun
 from rewind.providers.hosts import HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
@@ -42,7 +42,7 @@ def question(text: str) -> HttpRequest:
 
 
 @dataclass
-class Always:
+class Always(Policy):
     """A policy that decides the same for everything."""
 
     decision: Decision

@@ -10,7 +10,7 @@ from rewind.match.call import Call
 from rewind.model.clock import SystemClock
 from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
 from rewind.model.step import Ending
-from rewind.playback.decision import Decision, Forward, Serve
+from rewind.playback.decision import Decision, Forward, Policy, Serve
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
 from rewind.redaction.secrets import Secrets
@@ -105,7 +105,7 @@ def test_being_cancelled_is_not_taken_for_a_bug() -> None:
     assert remarks == []
 
 
-class Broken:
+class Broken(Policy):
     """A policy with a bug."""
 
     def early(self, head: RequestHead) -> Forward | None:
