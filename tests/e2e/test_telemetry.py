@@ -135,11 +135,21 @@ def test_a_fork_answers_uploads_too_and_sends_none(lab: MakeLab) -> None:
     ).ok()
     assert bench.provider.calls == before + 1, "the second question, and no upload"
     assert "1 live" in forked.talk and "step 3 from the recording" in forked.talk
+    assert "7 telemetry uploads" in forked.talk
     new = bench.steps("last")
     assert [step["telemetry"] is None for step in new].count(True) == 2
     refused = bench.rewind("fork", f"{session}:1", "--set", "model=gpt-4o", *bench.upstream, env=KEYS)
     assert refused.code == 2 and "is telemetry" in refused.talk
     bench.replay("last", "--", *agent(0, "One?", "Two?")).ok()
+
+
+def test_a_replay_stops_at_steps_and_not_at_uploads(lab: MakeLab) -> None:
+    bench = made(lab)
+    session = bench.record(agent(2, "One?", "Two?")).ok().session
+    stopped = bench.replay(session, "--until", "3")
+    assert stopped.code == 0 and "1/2 steps replayed" in stopped.talk and "stopped after step 3" in stopped.talk
+    refused = bench.replay(session, "--until", "2")
+    assert refused.code == 2 and "Step 2 of session" in refused.talk and "is telemetry" in refused.talk
 
 
 def test_a_live_miss_sends_no_upload(lab: MakeLab) -> None:

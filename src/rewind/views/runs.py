@@ -100,4 +100,5 @@ def _run(result: "ForkResult") -> dict[str, Any]:
         "stopped": result.stopped,
         "remarks": list(result.remarks),
         "broken": result.broken,
+        "telemetry": result.telemetry,
     }

@@ -88,6 +88,8 @@ def print_forked(terminal: Terminal, result: "ForkResult", base: str | None = No
         drifted = [" · ", renamed_text(result.renamed)]
     if result.drifted:
         drifted += [" · ", Span(f"{len(result.drifted)} drifted", "yellow")]
+    if result.telemetry:
+        drifted += [" · ", plural(result.telemetry, "telemetry upload")]
     terminal.line(
         Span(f"{_reused(result.reused)} ($0)", "green"), *drifted, " · ", live, " · → ", Span(result.session_id, "bold")
     )

@@ -71,6 +71,8 @@ class ForkResult:
     remarks: tuple[str, ...]
     broken: str | None
     """Why the new session is not complete."""
+    telemetry: int = 0
+    """Uploads that were answered beside the steps: nothing comes of them."""
 
 
 def fork(options: ForkOptions) -> ForkResult:
@@ -286,6 +288,7 @@ class _ForkRun:
             seconds=now - start.started,
             remarks=tally.remarks,
             broken=recording.broken,
+            telemetry=tally.telemetry,
         )
 
 
