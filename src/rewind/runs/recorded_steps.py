@@ -19,6 +19,8 @@ from rewind.store.journal.writer import Stream
 
 WARM_BYTES = 16 * 1024 * 1024
 """How many bytes of answers are read before anybody asks for them."""
+WARM_STEPS = 1000
+"""How many answers are read even if the agent waits: some 20 ms, and each is then played in half the time."""
 _TOOLS_RUN = "The agent's own tools are not recorded (@rewind.tool): they run for real."
 _STEP_BYTES = 4096
 """What a step that was read takes, less the bytes of its answer."""
@@ -119,11 +121,13 @@ class RecordedSteps:
             return step.request.match_key
 
     def warm_up(self, tape: Tape, listener: socket.socket) -> None:
-        """Until the agent makes its first call, read answers from disk, so that its calls need not wait for that."""
+        """Read answers from disk, so that no call needs to wait for that: the first ones in any case, which takes a
+        few milliseconds, and more until the agent makes its first call."""
         self._reader.make_ready()
+        tape.make_ready()
         size = 0
-        for index in tape.indexes():
-            if size > WARM_BYTES or has_waiting_client(listener):
+        for number, index in enumerate(tape.indexes()):
+            if size > WARM_BYTES or ((number >= WARM_STEPS or size > LONG_BYTES) and has_waiting_client(listener)):
                 return
             with suppress(DamagedStore):  # told when that step is wanted
                 step = tape.step(index)
