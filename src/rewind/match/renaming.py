@@ -24,6 +24,7 @@ from rewind.match.parting import FoundFact, Parting, common_beginning, legible, 
 from rewind.match.text_memory import TextMemory
 from rewind.match.tokens import (
     BASE64,
+    BEDROCK,
     FOLDER,
     HEXADECIMAL,
     KINDS,
@@ -38,8 +39,10 @@ from rewind.match.tokens import (
     Evidence,
     Scope,
     TokenKind,
-    is_hash,
+    differ_as_drawn,
+    stands_for_something,
 )
+from rewind.match.written_times import same_reading
 from rewind.model.message import Text, ToolResult
 from rewind.model.names import MatchMode, Renamed
 
@@ -51,7 +54,8 @@ _TOKEN_WORK, _PAGE = 8, 4096
 _CODE = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]++\d|\d++[A-Za-z])[A-Za-z0-9]*+")
 """A word with letters and digits in it: the least that an id is made of."""
 _CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
-_TRANSLATED = (UUID, ULID, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
+_WITHOUT_SHAPE = (HEXADECIMAL, BASE64, PREFIXED, LABELLED)
+_TRANSLATED = (UUID, ULID, BEDROCK, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
 
 
 class WorkBudget:
@@ -307,9 +311,11 @@ class Renaming:
             return None
         if not _looks_drawn(kind, old, new):
             return None
-        if kind.evidence is Evidence.CLOCK and not (self._then.clock.shows(old) and self._now.clock.shows(new)):
+        if kind.evidence is Evidence.CLOCK and not same_reading(self._then.clock, old, self._now.clock, new):
             return None
-        if kind is HEXADECIMAL and (is_hash(old.string, begin) or is_hash(new.string, start)):
+        if kind in _WITHOUT_SHAPE and (
+            stands_for_something(old.string, begin) or stands_for_something(new.string, start)
+        ):
             return None
         if kind.evidence is Evidence.BOUND and not self._bound(kind, then, now, trial):
             return None
@@ -328,7 +334,7 @@ class Renaming:
         looked_through = len(trial.bodies[0]) + len(trial.bodies[1]) + len(self._then.given) + len(self._now.given)
         if not trial.work.spend(looked_through // _PAGE):
             return False
-        if self._then.was_given(then) or self._now.was_given(now):
+        if self._then.was_given(then) or self._now.was_given(now) or not differ_as_drawn(then, now):
             return False
         if kind in _TRANSLATED:  # other ones are short: a number may well stand there by chance
             if self._has_kept_its_name(then) or self._has_kept_its_name(now):

@@ -8,7 +8,7 @@ one, either: see :mod:`rewind.match.renaming`, which compares by this table.
 import re
 from collections.abc import Callable
 from enum import Enum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rewind.dataclass import dataclass
 from rewind.match.written_times import WRITINGS
@@ -82,18 +82,63 @@ def _has_both(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
+def _reads_like_words(text: str) -> bool:
+    """Whether most pairs of letters in it are usual ones: ``us2east1a``, and not ``x7kqmz2w``."""
+    pairs = [one + other for one, other in pairwise(text.lower()) if one.isalpha() and other.isalpha()]
+    return len(pairs) > 3 and sum(pair in _USUAL_PAIRS for pair in pairs) >= 0.6 * len(pairs)
+
+
+def _is_short_id(text: str) -> bool:
+    """A short one: hexadecimal, or of letters and digits in turns that are no words: not ``agent007``, ``gpt4mini``."""
+    if not _has_both(text):
+        return False
+    return _HEX.fullmatch(text) is not None or (_changes(text) > 2 and not _reads_like_words(text))
+
+
 def _is_prefixed(text: str) -> bool:
-    """Behind the name of a part of a program a short id will do; behind any other word it might be a part number."""
+    """Behind the name of a part of a program a short id will do; behind any other word it might be a part number.
+    What people number has no name of the run's making."""
     prefix, _, tail = re.sub(r"[_-](?=[^_-]*$)", "\0", text).partition("\0")
-    if not _PROGRAM_WORDS.isdisjoint(re.split(r"[_-]", prefix.lower())):
-        return _has_both(tail)
-    return len(tail) >= 16 and _mixed(tail) and _changes(tail) >= len(tail) * 0.3
+    words = re.split(r"[_-]", prefix.lower())
+    if not _PEOPLES_WORDS.isdisjoint(words):
+        return False
+    if not _PROGRAM_WORDS.isdisjoint(words):
+        return _is_short_id(tail)
+    return len(tail) >= 16 and _mixed(tail) and _changes(tail) >= len(tail) * 0.3 and not _reads_like_words(tail)
 
 
-def _of_three_kinds(text: str) -> bool:
-    """Capitals, small letters and digits in turns, more often than in names put together of words."""
-    kinds = any(map(str.isupper, text)) and any(map(str.islower, text)) and any(map(str.isdigit, text))
-    return kinds and _changes(text) >= len(text) * 0.4
+def _is_long_id(text: str) -> bool:
+    """Capitals, small letters and digits in turns, or the latter two alone: no name put together of words. JSON in
+    base64, as in a web token, is data."""
+    if not _has_both(text) or text.startswith("eyJ") or _reads_like_words(text):
+        return False
+    if any(map(str.isupper, text)):
+        return any(map(str.islower, text)) and _changes(text) >= len(text) * 0.35
+    return text.isalnum() and len(text) <= 32 and _changes(text) >= len(text) * 0.2
+
+
+def _is_temporary(text: str) -> bool:
+    """What mkstemp draws is no word and no number: not ``tmp_backup1``, ``january`` or ``123456``."""
+    drawn = re.sub(r"^tmp\.?", "", text)
+    return not _reads_like_words(drawn) and (_changes(drawn) > 1 or (drawn != text and not drawn.isdigit()))
+
+
+def _is_hexadecimal(text: str) -> bool:
+    """Forty digits are a SHA-1, of contents or of a commit; twelve in capitals the address of a network card."""
+    return _mixed(text) and len(text) != 40 and not (len(text) == 12 and text.isupper())
+
+
+def differ_as_drawn(then: str, now: str) -> bool:
+    """Two long ids that were drawn do not differ in a few places; numbers that somebody gave in turn do.
+
+    UUIDs of the first version do: they are a time and the number of a machine.
+    """
+    if min(len(then), len(now)) < 12 or _UUID_OF_A_TIME.fullmatch(then):
+        return True
+    ahead = sum(takewhile(bool, map(str.__eq__, then, now)))
+    behind = sum(takewhile(bool, map(str.__eq__, reversed(then), reversed(now))))
+    same = sum(map(str.__eq__, then, now)) if len(then) == len(now) else ahead + behind
+    return same <= 0.75 * max(len(then), len(now))
 
 
 _EDGE, _END = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
@@ -104,6 +149,30 @@ _PROGRAM_WORD = (
 )
 """Parts of programs, which programs number for themselves; of two that begin alike the longer one first."""
 _PROGRAM_WORDS = frozenset(_PROGRAM_WORD.split("|"))
+_PEOPLES_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "account acct ami article blob booking card cart case ch checksum commit coupon cus cust customer "
+        "device digest doc employee eni etag flag hash igw inv invoice item key licence license listing "
+        "member model offer ord order org part patient payment person pi plan policy price prod product promo "
+        "property ref rtb seat serial sg sha si sku snap sub subnet subscription tenant ticket transaction "
+        "tree txn unit user usr vol voucher vpc ",
+    )
+)
+"""What people number, and what stands for contents."""
+_USUAL_PAIRS = frozenset(
+    re.findall(
+        r"\w+",
+        "th he in er an re nd on en at ou ed ha to or it is hi es ng st ar se te al nt as le ve of me ea co ne "
+        "ri ro de ra io ic ti li ce la ma us el ta ch di si no om ec ho pe ca il tr pr ns ur lo un em ot ul am "
+        "ss ac wi po et ee mo sh ge ai ir ly ow wh so be ke fo ie ol ad id ut op su ag im iv ab ay ev up ap ty "
+        "mi oo gh bo bl cl fi fr pl br vi da do ga go gr ct rt rs ld ll pa qu ia ni nc rm rd rk sc sk sp tt um "
+        "va wa we wo ba ck tu od ds ep ey ew ue ",
+    )
+)
+"""Of letters, in English."""
+_UUID_OF_A_TIME = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[16][0-9A-Fa-f]{3}-[0-9A-Fa-f-]{17}")
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 
 _NOWHERE = Uses()
 _IN_RESULTS = Uses(matching=Scope.RESULTS, output=Scope.COUNTS, cause=Scope.RESULTS)
@@ -192,9 +261,10 @@ PROCESS = TokenKind(
 )
 ADDRESS = TokenKind(
     noun="address",
-    reason="Where an object stood in memory; the same place may be another object's later.",
+    reason="Where an object stood in memory; the same place may be another object's later. Colours are shorter, and "
+    "constants longer.",
     evidence=Evidence.FREE,
-    patterns=(re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{6,16}(?![0-9A-Za-z])"),),
+    patterns=(re.compile(r"(?<![0-9A-Za-z])0x(?:0{4}[0-9a-fA-F]{12}|[0-9a-fA-F]{9,12})(?![0-9A-Za-z])"),),
     uses=_NOWHERE,
 )
 TEMPORARY = TokenKind(
@@ -208,6 +278,7 @@ TEMPORARY = TokenKind(
             r"/(?:tmp|var/tmp|T)/(?:[\w.-]{1,80}/){0,8}(?:[\w.]{1,40}-){1,4}(?P<token>[A-Za-z0-9]{6,8})(?![\w-])"
         ),
     ),
+    is_drawn=_is_temporary,
     uses=_NOWHERE,
 )
 UUID = TokenKind(
@@ -223,6 +294,13 @@ ULID = TokenKind(
     evidence=Evidence.BOUND,
     patterns=(re.compile(_EDGE + r"[0-7][0-9A-HJKMNP-TV-Z]{25}" + _END),),
     is_drawn=_has_both,
+    uses=_NOWHERE,
+)
+BEDROCK = TokenKind(
+    noun="id",
+    reason="Bedrock draws dashes, too: tooluse_kZJMlv-mRJ6eAyJE5GI_7Q.",
+    evidence=Evidence.BOUND,
+    patterns=(re.compile(r"(?<![A-Za-z0-9])tooluse_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"),),
     uses=_NOWHERE,
 )
 PREFIXED = TokenKind(
@@ -245,7 +323,7 @@ LABELLED = TokenKind(
             re.IGNORECASE,
         ),
     ),
-    is_drawn=_has_both,
+    is_drawn=_is_short_id,
     uses=_NOWHERE,
 )
 HEXADECIMAL = TokenKind(
@@ -253,7 +331,7 @@ HEXADECIMAL = TokenKind(
     reason="A long hexadecimal number, drawn. One that is said to be a hash stands for contents, which count.",
     evidence=Evidence.BOUND,
     patterns=(re.compile(_EDGE + r"(?:[0-9a-f]{12,64}|[0-9A-F]{12,64})" + _END),),
-    is_drawn=_mixed,
+    is_drawn=_is_hexadecimal,
     uses=_NOWHERE,
 )
 BASE64 = TokenKind(
@@ -261,7 +339,7 @@ BASE64 = TokenKind(
     reason="Up to 64 letters and digits, drawn. What is longer is data.",
     evidence=Evidence.BOUND,
     patterns=(re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9_-]{20,64}={0,2}(?![A-Za-z0-9+/_=-])"),),
-    is_drawn=_of_three_kinds,
+    is_drawn=_is_long_id,
     uses=_NOWHERE,
 )
 
@@ -273,6 +351,7 @@ KINDS = (
     UUID,
     ULID,
     TEMPORARY,
+    BEDROCK,
     PREFIXED,
     LABELLED,
     HEXADECIMAL,
@@ -286,10 +365,17 @@ KINDS = (
 ALL_KINDS = (FOLDER, NAME, PATTERN, *KINDS)
 
 _HASH = re.compile(
-    r"(?:sha-?\d*|md5|hash|digest|checksum|etag|integrity|fingerprint|commit|blob|tree)\W{0,4}$", re.IGNORECASE
+    r"(?:sha-?\d*|md5|hash|digest|checksum|etag|integrity|fingerprint|thumbprint|commit|blob|tree|parent|revision|rev"
+    r"|HEAD(?: is now)? at)\W{0,4}(?:W/\")?$",
+    re.IGNORECASE,
 )
+_BEGINS_AS_HASH = re.compile(r"(?:sha-?\d+|md5)[_-]", re.IGNORECASE)
+_OF_PEOPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]{1,16})[_-]$")
 
 
-def is_hash(text: str, start: int) -> bool:
-    """Whether what begins there is said to be a hash: then it stands for contents that somebody means."""
-    return _HASH.search(text, max(0, start - 24), start) is not None
+def stands_for_something(text: str, start: int) -> bool:
+    """Whether the id that begins there is said to be a hash of contents, or of what people number."""
+    if _HASH.search(text, max(0, start - 24), start) is not None or _BEGINS_AS_HASH.match(text, start):
+        return True
+    prefix = _OF_PEOPLE.search(text, max(0, start - 18), start)
+    return prefix is not None and prefix[1].lower() in _PEOPLES_WORDS

@@ -13,10 +13,13 @@ from datetime import UTC, date, datetime, timedelta
 from rewind.dataclass import dataclass
 
 DAY = 86400
+_ZONES = tuple(3600 * hours for hours in range(-12, 15))
+"""In which a mere date may be meant: it need not be the day of the place."""
 _SLACK = 2.0
 """Seconds that a clock may be read before the run's first line or after its last."""
 _MOST_DAYS = 30
 """Of a run, in which a mere time of day is looked for."""
+_PARTS = ("year", "hour", "second", "half", "zone")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _MONTH = (
@@ -55,7 +58,7 @@ WRITINGS: tuple[re.Pattern[str], ...] = (
     # Mon, 16 Nov 2026 10:15:30 GMT; 16 November 2026
     _written(rf"{_WEEKDAY}?{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_LATER}"),
     # Mon Nov 16 10:15:30 UTC 2026
-    _written(rf"{_WEEKDAY}{_MONTH} {{1,2}}{_DAY} {_CLOCK}(?: (?P<zone>UTC|GMT|[A-Z]{{3,4}}))? {_YEAR}"),
+    _written(rf"{_WEEKDAY}{_MONTH} {{1,2}}{_DAY} {_CLOCK}(?: (?P<zone>(?-i:[A-Z]{{3,5}})))? {_YEAR}"),
     # 11/16/2026, 10:15:30 AM; 16.11.2026: which of the two is the month is tried
     _written(rf"(?P<either>\d{{1,2}})(?P<sign>[/.])(?P<other>\d{{1,2}})(?P=sign){_YEAR}{_LATER}"),
     # Nov 16 10:15, as ls has it
@@ -80,28 +83,36 @@ class RunClock:
     offsets: tuple[int, ...] = (0,)
     """Seconds east of UTC that a time without a zone may mean."""
 
-    def shows(self, found: re.Match[str]) -> bool:
-        """Whether this writing is a reading of the clock: within the run; a mere date a day more or less."""
-        is_date = found.groupdict().get("hour") is None and found.groupdict().get("epoch") is None
-        slack = DAY if is_date else _SLACK
-        began, ended = self.began - slack, self.until() + slack
-        return any(low <= ended and high > began for low, high in self._meant(found.groupdict()))
+    def zones(self, found: re.Match[str]) -> frozenset[int | str]:
+        """The zones, in seconds east of UTC, in which this writing is a reading of the clock: within the run.
 
-    def _meant(self, fields: dict[str, str | None]) -> Iterator[tuple[float, float]]:
-        """From when to when it may mean."""
+        ``local`` is the zone of the place, ``said`` the one that is written.
+        """
+        began, ended = self.began - _SLACK, self.until() + _SLACK
+        fields = found.groupdict()
+        return frozenset(zone for low, high, zone in self._meant(fields) if low <= ended and high > began)
+
+    def _meant(self, fields: dict[str, str | None]) -> Iterator[tuple[float, float, int | str]]:
+        """From when to when it may mean, and in which zone."""
         if (epoch := fields.get("epoch")) is not None:
-            yield _since_1970(epoch)
+            yield *_since_1970(epoch), "said"
             return
         clock = fields.get("hour") is not None
         length = _length(fields) if clock else DAY
-        offsets = _offset(fields.get("zone"))
+        offset = _offset(fields.get("zone"))
         for day in self._days(fields):
             if fields.get("day") is None and fields.get("either") is None and not clock:
                 length = DAY * calendar.monthrange(day.year, day.month)[1]
             midnight = calendar.timegm(day.timetuple())
             for seconds in _of_day(fields) if clock else (0.0,):
-                for offset in self.offsets if offsets is None else (offsets,):
-                    yield midnight + seconds - offset, midnight + seconds - offset + length
+                if offset is not None:
+                    yield midnight + seconds - offset, midnight + seconds - offset + length, "said"
+                    continue
+                for zone in self.offsets if clock else (*self.offsets, *_ZONES):
+                    low = midnight + seconds - zone
+                    yield low, low + length, zone
+                    if zone == self.offsets[-1]:
+                        yield low, low + length, "local"
 
     def _days(self, fields: dict[str, str | None]) -> Iterator[date]:
         """The days that it may mean; none where there is no such day."""
@@ -119,6 +130,17 @@ class RunClock:
             else:
                 yield from _day(one, fields.get("either"), fields.get("other"))
                 yield from _day(one, fields.get("other"), fields.get("either"))
+
+
+def same_reading(then: RunClock, old: re.Match[str], now: RunClock, new: re.Match[str]) -> bool:
+    """Whether two writings are readings of two clocks, made in one way: in one zone, and to the same unit.
+
+    So a booking for tomorrow is not taken for one for today, though it may be tomorrow already elsewhere.
+    """
+    told, telling = old.groupdict(), new.groupdict()
+    if any((told.get(part) is None) != (telling.get(part) is None) for part in _PARTS):
+        return False
+    return not then.zones(old).isdisjoint(now.zones(new))
 
 
 def _date(at: float) -> date:

@@ -1,7 +1,9 @@
 """When two requests are the same but for names, and when they are not."""
 
 import json
+import random
 import re
+import string
 import time
 import uuid
 
@@ -117,6 +119,48 @@ def test_what_was_drawn_and_facts_of_the_run_are_names(then, now):
     assert same(then, then)
 
 
+DRAWN = {
+    "uuid7": "01a1e5{4h}-{4h}-7{3h}-9{3h}-{12h}",
+    "cuid": "c{24b}",
+    "cuid2": "k{23b}",
+    "xid": "d4{18b}",
+    "ksuid": "{27c}",
+    "nanoid": "{21c}",
+    "ObjectId": "6919{20h}",
+    "short uuid": "{22c}",
+    "traceparent": "00-{32h}-{16h}-01",
+    "LangChain": "lc_run--{8h}-{4h}-4{3h}-a{3h}-{12h}-0",
+    "pydantic-ai": "pyd_ai_{32h}",
+    "AI SDK": "aitxt-{24c}",
+    "OpenAI": "call_{24c}",
+    "Responses": "resp_{48h}",
+    "Anthropic": "toolu_01{22c}",
+    "Bedrock": "tooluse_{22c}",
+    "vLLM": "chatcmpl-tool-{32h}",
+    "Claude Code": "agentId: a{16h}",
+    "mkstemp": "/tmp/tmp{8b}/x",
+    "mktemp": "/tmp/tmp.{10c}",
+    "docker": "{64h}",
+}
+"""Ids of frameworks: ``h`` is hexadecimal, ``b`` small letters and digits, ``c`` capitals too."""
+_SIGNS = {
+    "h": "0123456789abcdef",
+    "b": string.digits + string.ascii_lowercase,
+    "c": string.digits + string.ascii_letters,
+}
+
+
+@pytest.mark.parametrize("form", DRAWN.values(), ids=DRAWN)
+def test_ids_of_frameworks_are_known(form):
+    dice = random.Random(form)
+
+    def drawn() -> str:
+        return re.sub(r"{(\d+)(\w)}", lambda part: "".join(dice.choices(_SIGNS[part[2]], k=int(part[1]))), form)
+
+    known = sum(same(f"This is {drawn()}: go.", f"This is {drawn()}: go.") for _ in range(40))
+    assert known >= 32, "what looks like a word by chance is a word"
+
+
 LOOK_ALIKES = [
     ("order 66", "order 67"),
     ("order #20260001", "order #20260002"),
@@ -196,6 +240,139 @@ LOOK_ALIKES = [
     ("client_id: 7f3a2b1", "client_id: 8a4b3c0"),
     ("Q3 2026", "Q4 2026"),
     ("year 2026", "year 2027"),
+    ("agent-gpt4omini", "agent-gpt4turbo"),
+    ("chain-llama3instruct", "chain-llama2instruct"),
+    ("event-blackfriday2026", "event-cybermonday2026"),
+    ("task-deploy2prod", "task-deploy2test"),
+    ("task_deploy2prod", "task_deploy2test"),
+    ("session-q32026keynote", "session-q42026keynote"),
+    ("worker-us2east1a", "worker-us2west1b"),
+    ("node-18alpine3", "node-20alpine3"),
+    ("process-iso9001audit", "process-iso2700audit"),
+    ("message-hello123", "message-world123"),
+    ("agent_id: agent007", "agent_id: agent008"),
+    ("worker_id=worker12", "worker_id=worker13"),
+    ("event_id: summit2026", "event_id: summit2027"),
+    ("task id: deploy2prod", "task id: deploy2test"),
+    ("node_id: us2east", "node_id: us2west"),
+    ("request id REQ2024A", "request id REQ2024B"),
+    ("step_id: step12", "step_id: step13"),
+    ("stream id channel4", "stream id channel5"),
+    ("session_id: monday9am", "session_id: friday9am"),
+    ("/tmp/reports/monthly-january", "/tmp/reports/monthly-october"),
+    ("/tmp/data/order-123456", "/tmp/data/order-123457"),
+    ("/tmp/x/report-final1", "/tmp/x/report-final2"),
+    ("/tmp/Q3Report", "/tmp/Q4Report"),
+    ("tmp_backup1", "tmp_backup2"),
+    ("tmpfile_new", "tmpfile_old"),
+    ("tmp_invoice", "tmp_voucher"),
+    ("etag-9e107d9d372bb6826bd81d3542a419d6", "etag-d41d8cd98f00b204e9800998ecf8427e"),
+    ("hash_9e107d9d372bb6826bd81d3542a419d6", "hash_d41d8cd98f00b204e9800998ecf8427e"),
+    ("sha256-47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", "sha256-n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg="),
+    ('ETag: W/"9e107d9d372bb6826bd81d3542a419d6"', 'ETag: W/"d41d8cd98f00b204e9800998ecf8427e"'),
+    ("revision 9e107d9d372b", "revision d41d8cd98f00"),
+    ("rev=9e107d9d372bb6826bd81d3542a419d6aaaabbbb", "rev=d41d8cd98f00b204e9800998ecf8427eccccdddd"),
+    ("HEAD is now at 9e107d9d372b", "HEAD is now at d41d8cd98f00"),
+    ("parent 9e107d9d372bb6826bd81d3542a419d6aaaabbbb", "parent d41d8cd98f00b204e9800998ecf8427eccccdddd"),
+    ("image@sha256:9e107d9d372b", "image@sha256:d41d8cd98f00"),
+    (
+        "git+https://x/y@9e107d9d372bb6826bd81d3542a419d6aaaabbbb",
+        "git+https://x/y@d41d8cd98f00b204e9800998ecf8427eccccdddd",
+    ),
+    ("52.520008, 13.404954", "52.520009, 13.404954"),
+    ("geo:52.5200,13.4050", "geo:52.5201,13.4050"),
+    ("plus code 9F4MGCC3+2V", "plus code 9F4MGCC3+2W"),
+    ("what3words filled.count.soap", "what3words index.home.raft"),
+    ("00:1A:2B:3C:4D:5E", "00:1A:2B:3C:4D:5F"),
+    ("00-1A-2B-3C-4D-5E", "00-1A-2B-3C-4D-5F"),
+    ("001A2B3C4D5E", "001A2B3C4D5F"),
+    ("2001:db8::ff00:42:8329", "2001:db8::ff00:42:8330"),
+    ("fe80::1ff:fe23:4567:890a", "fe80::1ff:fe23:4567:890b"),
+    ("0xff8800", "0xff8811"),
+    ("#ff8800aa", "#ff8811bb"),
+    ("SAVE20-A7B8C9D0", "SAVE20-A7B8C9D1"),
+    ("coupon-X7K2M9Q4W8E3R5T1", "coupon-Z7K2M9Q4W8E3R5T2"),
+    ("A1B2C-D3E4F-G5H6I-J7K8L", "A1B2C-D3E4F-G5H6I-J7K8M"),
+    ("licence-7F3A2B9C1D4E5F60", "licence-8F3A2B9C1D4E5F61"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkxIn0"),
+    ("cus_NffrFeUfNV2Hib", "cus_NffrFeUfNV2Hic"),
+    ("sub_1MowQVLkdIwHu7ixeRlqHVzs", "sub_2MowQVLkdIwHu7ixeRlqHVzt"),
+    ("price_1MoBy5LkdIwHu7ixZhnattbh", "price_2MoBy5LkdIwHu7ixZhnattbi"),
+    ("order_3MtwBwLkdIwHu7ix28a3tqPa", "order_4MtwBwLkdIwHu7ix28a3tqPb"),
+    ("acct_1032D82eZvKYlo2C", "acct_1032D82eZvKYlo2D"),
+    ("user_2abcDEF34ghiJKL56mnoPQR", "user_3abcDEF34ghiJKL56mnoPQS"),
+    ("prod_NWjs8kKbJWmuuc12AbX9", "prod_NWjs8kKbJWmuuc12AbX8"),
+    ("backup-2026-12-24.tar.gz", "backup-2026-12-25.tar.gz"),
+    ("report_20261224.pdf", "report_20261225.pdf"),
+    ("IMG_20261224_101530.jpg", "IMG_20261225_101530.jpg"),
+    ("from 10:00 to 11:00", "from 10:00 to 12:00"),
+    ("09:00-17:00", "09:00-18:00"),
+    ("UTC+1", "UTC+2"),
+    ("Europe/Berlin", "Europe/London"),
+    ("GMT+0100", "GMT+0200"),
+    ("10 kg", "12 kg"),
+    ("5 GB", "6 GB"),
+    ("100 km/h", "120 km/h"),
+    ("3.5 hours", "4.5 hours"),
+    ("1.5 m", "1.6 m"),
+    ("20 s", "30 s"),
+    ("100 m", "200 m"),
+    ("16 ns", "20 ns"),
+    ("+4930123456789", "+4930123456780"),
+    ("tel:+15550109999", "tel:+15550109998"),
+    ("llama-3-70b-instruct", "llama-3-8b-instruct"),
+    ("o3-mini-2025-01-31", "o4-mini-2025-04-16"),
+    ("Qwen2-72B-Instruct-AWQ-Int4", "Qwen2-7B-Instruct-GPTQ-Int8"),
+    ("text-embedding-3-small", "text-embedding-3-large"),
+    ("flag_new_checkout_v2", "flag_new_checkout_v3"),
+    ("enable-dark-mode2", "enable-dark-mode3"),
+    ("ff_checkout_2026q4a", "ff_checkout_2026q4b"),
+    ("exp-2026Q4pricingA", "exp-2026Q4pricingB"),
+    ("v1.2.3-rc1+build5", "v1.2.3-rc2+build5"),
+    ("1.0.0-alpha1", "1.0.0-alpha2"),
+    ("node:20.11.1", "node:22.1.0"),
+    ("pid 12.5", "pid 12.7"),
+    ("BIC DEUTDEFF500", "BIC DEUTDEFF501"),
+    ("VIN 1HGCM82633A004352", "VIN 1HGCM82633A004353"),
+    ("EAN 4006381333931", "EAN 4006381333932"),
+    ("DOI 10.1000/xyz123abc456", "DOI 10.1000/xyz123abc457"),
+    ("arXiv:2401.12345", "arXiv:2401.12346"),
+    ("CVE-2026-12345", "CVE-2026-12346"),
+    ("RFC 7231", "RFC 7232"),
+    ("ASIN B08N5WRWNW", "ASIN B08N5WRWN1"),
+    ("tracking 1Z999AA10123456784", "tracking 1Z999AA10123456785"),
+    ("patent US20260012345A1", "patent US20260012346A1"),
+    ("gene ENSG00000139618", "gene ENSG00000139619"),
+    ("chr7:55019017", "chr7:55019018"),
+    ("ACGTACGTACGTACGT", "ACGTACGTACGTACGA"),
+    ("1700000000", "1800000000"),
+    ("account 1234567890123", "account 1234567890124"),
+    ("block 0x1b4", "block 0x1b5"),
+    ("wallet 0x52908400098527886E0F7030069857D2E4169EE7", "wallet 0x8617E340B3D01FA5F11F306F4090FD50E238070D"),
+    ("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"),
+    ("S3 key users/42/avatar.png", "S3 key users/43/avatar.png"),
+    ("arn:aws:iam::123456789012:role/x", "arn:aws:iam::123456789013:role/x"),
+    ("i-0abcd1234ef567890", "i-0abcd1234ef567891"),
+    ("subnet-0bb1c79de3EXAMPLE", "subnet-0bb1c79de4EXAMPLE"),
+    ("ami-0abcdef1234567890", "ami-0abcdef1234567891"),
+    ("vol-0abc123def4567890", "vol-1abc123def4567891"),
+    ("pod web-7d4b9c6f5-x2k8p", "pod web-7d4b9c6f5-x2k8q"),
+    ("serial C02XK0ABJG5H", "serial C02XK0ABJG5J"),
+    ("part number 7F3A-2B9C", "part number 8A4B-3C0D"),
+    ("chunk size: 4096", "chunk size: 8192"),
+    ("original token count", "original token sum"),
+    ("duration 30 minutes", "duration 45 minutes"),
+    ("took 5 tablets", "took 6 tablets"),
+    ("runtime 2 hours", "runtime 3 hours"),
+    ("pid controller 12", "pid controller 13"),
+    ("PIDs 100 to 200", "PIDs 100 to 300"),
+    ("run id 12345678", "run id 12345679"),
+    ("thread 4", "thread 5"),
+    ("localhost:5432", "localhost:5433"),
+    ("127.0.0.1:8000", "127.0.0.1:8001"),
+    ("GetOrderByIdV2FromDb", "GetOrderByKeyV2FromDb"),
+    ("GetOrderByIdV2Response3", "SetUserByNameV4Request5"),
+    ("deployment2026q4staging1", "deployment2027q1staging2"),
 ]
 
 
@@ -204,6 +381,22 @@ def test_what_means_something_is_no_name(then, now):
     for form in ("{}", "Please look at {} and go on.", '{{"value": "{}"}}'):
         assert not same(form.format(then), form.format(now)), form
         assert not same(form.format(now), form.format(then)), form
+
+
+def test_a_booking_for_tomorrow_is_none_for_today():
+    again = facts(THEN + 600, folder="/elsewhere/b")
+    for form in ("%Y-%m-%d", "%A, %B %d, %Y", "%d.%m.%Y"):
+        for days in (-1, 1):
+            assert not same(f"Book {at(THEN, form)}.", f"Book {at(THEN + days * 86400, form)}.", now=again)
+    assert not same(f"Book {at(THEN, '%Y-%m-%d')}.", f"Book {at(NOW + 86400, '%Y-%m-%d')}.")
+    assert same(f"It is {at(THEN, '%Y-%m-%d')}.", f"It is {at(NOW, '%Y-%m-%d')}.")
+
+
+def test_the_day_may_be_that_of_another_zone_if_it_is_so_in_both_runs():
+    tomorrow = 86400  # 10:06 in UTC is 00:06 of the next day in Kiribati
+    assert same(f"It is {at(THEN + tomorrow, '%Y-%m-%d')}.", f"It is {at(NOW + tomorrow, '%Y-%m-%d')}.")
+    assert not same(f"It is {at(THEN + tomorrow, '%Y-%m-%d')}.", f"It is {at(NOW, '%Y-%m-%d')}.")
+    assert not same(f"It is {at(THEN, '%H:%M:%S')}.", f"It is {at(NOW, '%H:%M:%SZ')}.")
 
 
 def test_there_are_enough_look_alikes():
