@@ -120,7 +120,7 @@ def test_what_was_drawn_and_facts_of_the_run_are_names(then, now):
 
 
 DRAWN = {
-    "uuid7": "01a1e5{4h}-{4h}-7{3h}-9{3h}-{12h}",
+    "uuid7": "01a1e5{2h}-{4h}-7{3h}-9{3h}-{12h}",
     "cuid": "c{24b}",
     "cuid2": "k{23b}",
     "xid": "d4{18b}",
@@ -135,7 +135,7 @@ DRAWN = {
     "OpenAI": "call_{24c}",
     "Responses": "resp_{48h}",
     "Anthropic": "toolu_01{22c}",
-    "Bedrock": "tooluse_{22c}",
+    "Bedrock": "tooluse_{9c}-{12c}",
     "vLLM": "chatcmpl-tool-{32h}",
     "Claude Code": "agentId: a{16h}",
     "mkstemp": "/tmp/tmp{8b}/x",
