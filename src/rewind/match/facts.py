@@ -76,10 +76,17 @@ def same_facts(then: RunFacts, now: RunFacts) -> tuple[SameFact, ...]:
 def _parts(then: str, now: str) -> Iterator[SameFact]:
     """The name of the folder as a part of other paths: Gemini CLI has a project's files below ``.gemini/tmp/NAME``."""
     old, new = PurePosixPath(then).name, PurePosixPath(now).name
-    written = ((old, new), *((re.sub(signs, "-", old), re.sub(signs, "-", new)) for signs in _SLUGS))
-    for one, other in dict.fromkeys(written):
+    for one, other in dict.fromkeys(zip(_names(old), _names(new), strict=True)):
         if one and other and one != other:
             yield SameFact(FOLDER, f"/{one}", f"/{other}", is_part=True)
+
+
+def _names(folder: str) -> Iterator[str]:
+    """The name of a folder as it is, and made fit for a file."""
+    yield folder
+    for signs in _SLUGS:
+        yield re.sub(signs, "-", folder)
+    yield re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-")
 
 
 def _folders(then: str, now: str) -> Iterator[tuple[str, str]]:

@@ -86,8 +86,8 @@ def missing_install(agent: RealAgent) -> str | None:
 
 def run_trial(agent: RealAgent, folder: Path, trust: Trust) -> Trial:
     """Record and replay that agent; everything it leaves stays in the folder."""
-    here = _place(agent, folder / "first", "harbour")
-    there = _place(agent, folder / f"second-{secrets.token_hex(3)}", "north_light.2")
+    here = _place(agent, folder / "first", "the old harbour")
+    there = _place(agent, folder / f"second-{secrets.token_hex(3)}", "North_Light.2 (copy)")
     store = folder / "store"
     apis = ModelApis(agent.script)
     with FakeProvider(apis, trust=trust, names=(*PROVIDER_NAMES, *agent.hosts)) as provider:

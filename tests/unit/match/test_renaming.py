@@ -548,6 +548,13 @@ def test_an_output_may_break_its_lines_elsewhere_where_a_name_has_another_length
     assert names.outputs(short, moved) is not None
 
 
+def test_a_folder_may_be_called_by_its_name_made_fit_for_a_file():
+    names = renaming(then=facts(THEN, folder="/work/my old plan"), now=facts(NOW, folder="/else/Nord_Licht (2)"))
+    assert same("in /home/ada/.gemini/tmp/my-old-plan/x", "in /home/ada/.gemini/tmp/nord-licht-2/x", names)
+    assert same("in ~/.cache/my-old-plan", "in ~/.cache/Nord_Licht-2-", names)
+    assert not same("in ~/.cache/my-old-plan", "in ~/.cache/nord-licht-3", names)
+
+
 BREAKS = ["\n", "\t", r"\n", r"\t", r"\r\n", r"\\n", "\x1b[1;32m", r"\u001b[0m", r"\x1b[31m"]
 """What may stand before a token without a blank: line breaks of JSON within a text, and colours."""
 
