@@ -23,7 +23,7 @@ REFUSAL = says("I cannot complete this action without explicit confirmation.")
         (says("Right away!", ("refund", {"amount": 189})), AnswerOutcome.GOOD),
         (says("Right away!", ("refund", {"amount": 12})), AnswerOutcome.GOOD),
         (says("No."), AnswerOutcome.BAD),
-        (Answered(error="overloaded"), AnswerOutcome.BAD),
+        (Answered(error="overloaded"), AnswerOutcome.UNCLEAR),
         (says("Hm.", ("look", {})), AnswerOutcome.UNCLEAR),
     ],
 )
