@@ -1,7 +1,8 @@
 """Coarse keys: requests that are the same but for names have the same one, so that few need to be compared.
 
-The key is made of the shape of a request and of the short words in it. Left out is whatever could be a token, or part
-of one: all that holds a digit or a sign, all that is long, words of times, and the names of the two runs.
+The key is made of the shape of a request, of its short texts without a name, and of the short words and numbers in the
+others. Left out is whatever could be a token, or part of one: all that holds a digit or a sign, all that is long, words
+of times, and the names of the two runs.
 """
 
 import re
@@ -9,7 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from rewind.match.call import Call, host_class
+from rewind.match.parting import legible
 from rewind.match.text_memory import TextMemory
+from rewind.match.tokens import KINDS
 
 _LONG = 12
 _SHORT = 5
@@ -25,6 +28,11 @@ _TIME_WORDS = frozenset((
     "ms", "msec", "msecs", "millisecond", "milliseconds", "us", "µs", "μs", "microsecond", "microseconds", "ns",
 ))
 # fmt: on
+_LABELS = frozenset(("took", "duration", "elapsed", "latency", "runtime", "time", "pid", "pgid", "count", "id"))
+_NUMBER = re.compile(r"(?<!\S)([^\W\d_]{1,12})\s(\d{1,9})(?=[.,;:?!]?(?:\s([^\W\d_]{1,12})(?!\S)|$))")
+_PATTERNS = tuple(pattern for kind in KINDS for pattern in kind.patterns)
+_BRIEF = 256
+"""Characters of a text that is looked through for names: without one it is the same in both requests."""
 _IN_BRACKETS = re.compile(r"\([^()\n]*+\)")
 """A time zone's name may stand so behind a time."""
 
@@ -37,6 +45,7 @@ class Outlines:
         names = tuple(names)
         self._words = frozenset(name for name in names if name.isalpha())
         self._phrases = tuple(sorted((name for name in names if not name.isalpha() and " " in name), key=len))[::-1]
+        self._names = tuple(filter(None, names))
         self._ignored = tuple(ignored)
         self._known: TextMemory[int] = TextMemory()
         self._stays: dict[str, bool] = {}
@@ -58,16 +67,34 @@ class Outlines:
         return hash(value) if isinstance(value, bool) or value is None else 0
 
     def _of_text(self, value: str) -> int:
-        text = value
+        is_plain = len(value) <= _BRIEF and not self._may_hold_names(legible(value))
+        found = hash(value if is_plain else self._coarse(value))
+        self._known.put(found, value)
+        return found
+
+    def _may_hold_names(self, text: str) -> bool:
+        if any(name in text for name in self._names):
+            return True
+        return any(pattern.search(text) for pattern in (*self._ignored, *_PATTERNS))
+
+    def _coarse(self, text: str) -> tuple[str, ...]:
         for pattern in self._ignored:
             text = pattern.sub(" ", text)
         for phrase in self._phrases:
             text = text.replace(phrase, " ")
         if "(" in text:
             text = _IN_BRACKETS.sub(" ", text)
-        found = hash(self._kept(text.split()))
-        self._known.put(found, value)
-        return found
+        return (*self._kept(text.split()), *self._numbers(text))
+
+    def _numbers(self, text: str) -> list[str]:
+        """Those that stand between plain words, of which none says that it is a time, or the number of a process."""
+        return [
+            found[2]
+            for found in _NUMBER.finditer(text)
+            if found[1].lower() not in _LABELS
+            and self._is_plain(found[1])
+            and (not found[3] or self._is_plain(found[3]))
+        ]
 
     def _kept(self, words: list[str]) -> tuple[str, ...]:
         """The words that are the same in both runs, if the texts are."""

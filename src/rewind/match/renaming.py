@@ -75,6 +75,8 @@ class _Trial:
     """What would be renamed if two requests were taken for the same."""
 
     asked: Call | None = None
+    """``None`` for what is no request: a message of a WebSocket, or something that was printed."""
+    printed: bool = False
     bodies: tuple[bytes, bytes] = (b"", b"")
     """Both requests whole."""
     work: WorkBudget = field(default_factory=WorkBudget)
@@ -89,9 +91,9 @@ class _Trial:
 
     def is_result(self, text: str) -> bool:
         """Whether a text of the request is what a tool gave back."""
+        if self.asked is None:
+            return self.printed
         if self.results is None:
-            if self.asked is None:
-                return True  # something that was printed
             self.results = _results(self.asked)
         return self.results.hold(text)
 
@@ -146,7 +148,7 @@ class Renaming:
         old, new = recorded.request.head, asked.request.head
         if old.method != new.method or host_class(old.host) != host_class(new.host):
             return None
-        trial = _Trial(asked, (recorded.request.body, asked.request.body), work or WorkBudget())
+        trial = _Trial(asked, bodies=(recorded.request.body, asked.request.body), work=work or WorkBudget())
         same = (
             self._texts(canonical_path(old), canonical_path(new), trial)
             and self._same(_query(recorded), _query(asked), trial)
@@ -194,7 +196,7 @@ class Renaming:
     def values(self, then: Any, now: Any) -> bool:
         """Whether two plain JSON values, each a message of a WebSocket, are the same but for names; these then hold."""
         written = [json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") for value in (then, now)]
-        trial = _Trial(bodies=(written[0], written[1]), results=_Results(frozenset(), frozenset()))
+        trial = _Trial(bodies=(written[0], written[1]))
         if not self._same(then, now, trial):
             return False
         self._hold(trial)
@@ -213,7 +215,7 @@ class Renaming:
         return names or None
 
     def _printed(self, then: str, now: str) -> tuple[Renamed, ...] | None:
-        trial = _Trial(bodies=(then.encode("utf-8", "replace"), now.encode("utf-8", "replace")))
+        trial = _Trial(printed=True, bodies=(then.encode("utf-8", "replace"), now.encode("utf-8", "replace")))
         return tuple(trial.pairs) if self._texts(then, now, trial) else None
 
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────
@@ -281,9 +283,9 @@ class Renaming:
             ends = at.behind(fact)
             if ends is not None:
                 return _SameToken(Renamed(fact.kind.noun, fact.then, fact.now), *ends)
-        for kind, pattern, scope in self._rows(printed=trial.asked is None):
+        for kind, pattern, scope in self._rows(printed=trial.printed):
             for old, new in at.tokens(pattern):
-                if self._only_fields and kind.noun == "id" and trial.asked is not None and not at.is_whole(old, new):
+                if self._only_fields and kind.noun == "id" and not trial.printed and not at.is_whole(old, new):
                     continue
                 if scope is Scope.RESULTS and not is_result():
                     break

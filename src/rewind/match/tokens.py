@@ -125,7 +125,8 @@ def _is_temporary(text: str) -> bool:
 
 def _is_hexadecimal(text: str) -> bool:
     """Forty digits are a SHA-1, of contents or of a commit; twelve in capitals the address of a network card."""
-    return _mixed(text) and len(text) != 40 and not (len(text) == 12 and text.isupper())
+    drawn = _has_both(text) and _changes(text) >= max(2, len(text) * 0.1)
+    return drawn and len(text) != 40 and not (len(text) == 12 and text.isupper())
 
 
 def differ_as_drawn(then: str, now: str) -> bool:

@@ -573,7 +573,8 @@ def test_a_token_may_stand_right_behind_a_line_break_or_a_colour(before):
 
 @pytest.mark.parametrize(("then", "now"), IDS)
 def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now):
-    outlines = Outlines({"ada", "bob", "/work/my project", "/else"}, [re.compile("build [a-z]+")])
+    names = {"ada", "bob", "/work/my project", "/else", "/work/a", "/elsewhere/b", "-work-a", "-elsewhere-b"}
+    outlines = Outlines(names, [re.compile("build [a-z]+")])
     assert outlines.of(call(f"This is {then}: go.")) == outlines.of(call(f"This is {now}: go."))
     assert outlines.of(call("It is ada here")) == outlines.of(call("It is bob here"))
     assert outlines.of(call("build one of it")) == outlines.of(call("build two of it"))
@@ -581,6 +582,11 @@ def test_requests_that_are_the_same_but_for_names_share_their_outline(then, now)
     zones = "12:00:00 GMT+0200 (Central European Summer Time)", "12:00:00 GMT+0100 (Central European Standard Time)"
     assert outlines.of(call(zones[0])) == outlines.of(call(zones[1]))
     assert outlines.of(call("refund it")) != outlines.of(call("return it"))
+
+
+def test_a_message_of_a_web_socket_is_no_output():
+    assert not renaming().values({"text": "timeout 250 ms"}, {"text": "timeout 300 ms"})
+    assert renaming().values({"text": f"session {ID_1}"}, {"text": f"session {ID_2}"})
 
 
 def test_every_kind_has_its_reason():

@@ -14,7 +14,8 @@ from rewind.playback.decision import Decision, Forward, Put, Refuse, Serve, Stop
 from rewind.playback.fork_policy import ForkAt
 from rewind.playback.tape import Tape
 from support.exchanges import request_of
-from unit.playback.test_tape_and_policies import Recorded, after_tool, question
+from support.recorded_requests import Recorded
+from unit.playback.test_tape_and_policies import after_tool, question
 
 
 class Marking:

@@ -9,7 +9,8 @@ from rewind.model.step import Step, StepKind
 from rewind.playback.decision import Forward, Refuse, Serve, StopRun
 from rewind.playback.policies import Replay
 from rewind.playback.tools import ToolCallPolicy, askable_steps, within_tools
-from unit.playback.test_tape_and_policies import Recorded, question
+from support.recorded_requests import Recorded
+from unit.playback.test_tape_and_policies import question
 
 
 def own(scheme: str, text: str) -> HttpRequest:
