@@ -146,6 +146,28 @@ def test_what_the_user_ignores_in_the_output_does_not_count(lab: MakeLab) -> Non
     assert (wrong.code, b"not a regular expression" in wrong.stderr) == (2, True)
 
 
+def test_bytes_that_are_no_text_are_compared_as_bytes(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here = agent(bench, "here")
+    printing = AGENT + "sys.stdout.flush(); sys.stdout.buffer.write(bytes.fromhex(os.environ['PICTURE']))"
+    command = [sys.executable, "-c", printing, "refund"]
+    session = bench.record(command, cwd=here, env={"PICTURE": "89fe00ff"}).ok().session
+    told = json.loads(bench.replay(session, "--json", cwd=here, env={"PICTURE": "89fe00ff"}).ok().stdout)
+    assert told["output"] == "renamed", "the durations differ, and the picture does not"
+    other = bench.replay(session, "--json", cwd=here, env={"PICTURE": "89fd00ff"})
+    assert (other.code, json.loads(other.stdout)["output"]) == (1, "different")
+
+
+def test_ignored_text_in_another_place_is_told(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here = agent(bench, "here")
+    command = [sys.executable, "-c", AGENT.partition("topics =")[0] + "ask([]); print(os.environ['LINES_'])"]
+    bench.provider.playbook = lambda request: openai_chat(request, "yes")
+    session = bench.record(command, cwd=here, env={"LINES_": "one tick two"}).ok().session
+    again = bench.replay(session, "--ignore-output", "tick ?| tick", cwd=here, env={"LINES_": "one two tick"})
+    assert again.ok().talk.rstrip().endswith("output identical but for 1 ignored text")
+
+
 def test_the_names_of_a_replay_are_shown_afterwards(lab: MakeLab) -> None:
     bench = lab(obeying)
     here, there = agent(bench, "here"), agent(bench, "there")

@@ -201,14 +201,25 @@ def _only_names(
 ) -> tuple[Renamed, ...] | None:
     """In what two outputs differ, if only in names and in what is to be ignored."""
     found: list[Renamed] = []
+    moved: list[Renamed] = []
     for pattern in ignored:
         then, now = ([match[0] for match in re.finditer(pattern, text)] for text in (before, after))
-        found += (Renamed("ignored text", *pair) for pair in zip_longest(then, now, fillvalue="") if len(set(pair)) > 1)
+        for pair in zip_longest(then, now, fillvalue=""):
+            (found if len(set(pair)) > 1 else moved).append(Renamed("ignored text", *pair))
         before, after = re.sub(pattern, "", before), re.sub(pattern, "", after)
     if before == after:
-        return tuple(found)
+        return tuple(map(_legible, found or moved))  # the same texts, in other places
     names = None if renaming is None else renaming().outputs(before, after)
-    return None if names is None else (*found, *names)
+    return None if names is None else tuple(map(_legible, (*found, *names)))
+
+
+def _legible(name: Renamed) -> Renamed:
+    """The name without what stands in for bytes that are no text."""
+    return replace(name, then=_shown(name.then), now=_shown(name.now))
+
+
+def _shown(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _compare(
@@ -229,7 +240,9 @@ def _compare(
     if not whole and before.startswith(after.removesuffix(b"\r")):
         return "beginning", (), ""
     if whole:
-        names = _only_names(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), renaming, ignored)
+        # Bytes that are no text stay apart: two pictures are not the same because neither can be read.
+        texts = before.decode("utf-8", "surrogateescape"), after.decode("utf-8", "surrogateescape")
+        names = _only_names(*texts, renaming, ignored)
         if names is not None:
             return "renamed", names, ""
     now = after.decode("utf-8", "replace").splitlines()
