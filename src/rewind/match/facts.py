@@ -42,6 +42,11 @@ class RunFacts:
             at = self.given.find(token, at + 1)
         return False
 
+    def was_told(self, name: str) -> bool:
+        """Whether the user wrote a word that is also a name of the run: ``deploy.py staging``, on a branch of that
+        name. As a part of a path or of a file's name it is none."""
+        return re.search(rf"(?<![\w./@-]){re.escape(name)}(?![\w/@-]|\.\w)", self.given) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class SameFact:
@@ -65,7 +70,7 @@ def same_facts(then: RunFacts, now: RunFacts) -> tuple[SameFact, ...]:
                     found.setdefault(spelling, FOLDER)
     for name, old in then.names.items():
         new = now.names.get(name)
-        if new:
+        if new and not then.was_told(old):
             for pair in _commits(old, new) if name == "commit" else ((old, new),):
                 found.setdefault(pair, NAME)
     pairs = [SameFact(kind, old, new) for (old, new), kind in found.items() if old and new and old != new]

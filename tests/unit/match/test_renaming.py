@@ -58,6 +58,24 @@ def at(began, form, seconds=5.0):
     return time.strftime(form, time.gmtime(began + seconds))
 
 
+@pytest.mark.parametrize(
+    ("command", "is_name"),
+    [
+        ("deploy.py staging", False),
+        ("deploy.py --branch=staging now", False),
+        ("deploy.py 'Roll out to staging.'", False),
+        ("deploy.py staging.toml", True),
+        ("/srv/staging/deploy.py", True),
+        ("deploy.py pre-staging", True),
+        ("deploy.py", True),
+    ],
+)
+def test_a_name_of_the_run_that_the_user_wrote_is_input(command, is_name):
+    then = facts(THEN, branch="staging", given=command)
+    now = facts(NOW, branch="production", given=command.replace("staging", "production"))
+    assert same("Deploy to staging.", "Deploy to production.", renaming(then=then, now=now)) is is_name
+
+
 TIMES = [
     "%Y-%m-%dT%H:%M:%SZ",
     "%Y-%m-%d %H:%M:%S",
