@@ -83,7 +83,7 @@ def test_a_run_elsewhere_is_answered_in_its_own_names(lab: MakeLab) -> None:
     assert len(list(there.glob("*.txt"))) == 1, "the answer names the folder of the run that got it"
     assert len(list(here.glob("*.txt"))) == 1, "and nothing was written where it was recorded"
     shown = bench.replay(session, "--", *command, "refund", cwd=there).ok()
-    assert b"2/2 steps replayed (0 exact, 2 but for " in shown.stderr
+    assert b"2/2 steps replayed (0 exact, 2 same but for " in shown.stderr
     assert b"output identical but for " in shown.stderr
     assert bench.replay(session, "--exact", "--", *command, "refund", cwd=there).code == 4
     assert bench.replay(session, "--", *command, "return", cwd=there).code == 4
@@ -143,7 +143,7 @@ def test_what_the_user_ignores_in_the_output_does_not_count(lab: MakeLab) -> Non
     ignoring = bench.replay(session, "--ignore-output", r"build \d+\n", "--", *chatty, cwd=here).ok()
     assert b"ignored text" in ignoring.stderr
     wrong = bench.replay(session, "--ignore-output", "(", "--", *chatty, cwd=here)
-    assert (wrong.code, b"not a regular expression" in wrong.stderr) == (2, True)
+    assert (wrong.code, b"not a valid regular expression" in wrong.stderr) == (2, True)
 
 
 def test_bytes_that_are_no_text_are_compared_as_bytes(lab: MakeLab) -> None:
@@ -176,7 +176,7 @@ def test_the_names_of_a_replay_are_shown_afterwards(lab: MakeLab) -> None:
     bench.replay(session, "--", *command, cwd=there).ok()
     shown = bench.rewind("inspect", session).ok().stdout.decode()
     assert "last replay" in shown
-    assert "2 steps but for" in shown
+    assert "2 steps the same but for" in shown
     told = json.loads(bench.rewind("inspect", session, "--json").ok().stdout)
     assert [step["step"] for step in told["last_replay"]["renamed"]] == [1, 2]
 

@@ -260,7 +260,7 @@ def test_a_program_that_records_itself_is_answered_by_its_recording_too(bench: L
 
 
 def test_tools_that_are_not_recorded_are_said_to_run_for_real(bench: Lab) -> None:
-    sentence = "The agent's own tools are not recorded (@rewind.tool): they run for real."
+    sentence = "The agent's own tools were not recorded, so they run for real (@rewind.tool records them)."
     call = {"id": "call_1", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
     spoken = {"role": "assistant", "content": "", "tool_calls": [call]}
     brought = {"role": "tool", "tool_call_id": "call_1", "content": "done"}

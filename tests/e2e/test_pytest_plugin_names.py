@@ -53,8 +53,8 @@ def test_names_differ_as_far_as_the_mark_allows(lab: Callable[[Playbook], Lab]) 
     assert outcomes(again) == {"passed": 3, "failed": 2}, again.text
     for line in ("test_an_id_in_a_text FAILED", "test_nothing_may_differ FAILED"):
         assert line in again.text
-    assert "2 but for names" in again.text
-    assert "test_facts_and_times: but for folder " in again.text
+    assert "2 same but for names" in again.text
+    assert "test_facts_and_times: same but for folder " in again.text
     assert '@pytest.mark.rewind(match="renamed")' in again.text
 
     other = moved.offline(

@@ -383,7 +383,7 @@ def test_a_replay_never_opens_a_connection_even_when_the_gateway_is_asked_direct
     assert "strange.example.com" in gate.ended().talk
 
 
-# A replay that shows nothing is not green
+# A replay that tested nothing is not green
 
 
 def test_a_replay_that_plays_nothing_or_has_nothing_to_play_says_so_and_is_not_green(lab: MakeLab) -> None:
@@ -392,7 +392,7 @@ def test_a_replay_that_plays_nothing_or_has_nothing_to_play_says_so_and_is_not_g
     asked = bench.record(asks("one", "two")).ok().session
     result = replayed(bench, asked, *quiet)
     assert result.code == 4
-    assert "None of the 2 recorded steps was asked: this run shows nothing." in result.talk
+    assert "None of the 2 recorded steps was asked for: this replay tested nothing." in result.talk
     assert "0/2 steps replayed" in result.talk
 
     empty = bench.record(quiet).ok().session

@@ -384,7 +384,7 @@ def test_a_replay_that_asks_for_nothing_shows_nothing(one: SdkBench) -> None:
     with one.session():
         ask("one")
     with (
-        pytest.raises(rewind.ReplayMiss, match=r"1 step\) was asked: this replay shows nothing"),
+        pytest.raises(rewind.ReplayMiss, match=r"1 step\) was asked for: this replay tested nothing"),
         one.session(mode="replay"),
     ):
         pass

@@ -152,13 +152,15 @@ def rerun_options(*, unrecorded: str) -> Callable[[Callable[..., Any]], Callable
             default="refuse",
             help=f"{unrecorded}: refuse it (default), or ask the real provider",
         ),
-        click.option("--exact", is_flag=True, help="Answer only exact requests: no other dates, ids or folders"),
+        click.option("--exact", is_flag=True, help="Answer only requests with the recorded dates, ids and folders"),
         _tools_option("Functions of the agent"),
         click.option(
             "--allow-drift", is_flag=True, help="Accept a changed request at the same place of the same conversation"
         ),
         upstream_options,
-        click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the gateway (0: any)"),
+        click.option(
+            "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the gateway (0: any)"
+        ),
     )
 
 

@@ -99,7 +99,7 @@ def _patterns(value: Any, where: str) -> tuple[str, ...]:
     patterns = _texts(value, where)
     for pattern in patterns:
         if not is_pattern(pattern):
-            raise BadOption(f"{where}: {pattern!r} is not a regular expression that matches some text.")
+            raise BadOption(f"{where}: {pattern!r} is not a valid regular expression, or it matches the empty text.")
     return patterns
 
 

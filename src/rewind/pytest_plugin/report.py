@@ -136,9 +136,9 @@ def headline(usages: Usages, *, now: float, old_after: float) -> str:
 
 
 def _renamed(usages: Usages) -> str:
-    """``(2 but for names)``."""
+    """``(2 same but for names)``."""
     renamed = sum(usage.renamed for usage in usages)
-    return f" ({renamed:,} but for names)" if renamed else ""
+    return f" ({renamed:,} same but for names)" if renamed else ""
 
 
 def _saved(usages: Usages) -> str:
@@ -191,7 +191,7 @@ def _details(usages: Usages, unused: Sequence[str], *, verbose: bool) -> Iterato
         for remark in usage.remarks:
             yield f"  {usage.test}: {remark}"
         if usage.names:
-            yield f"  {usage.test}: but for {', '.join(usage.names)}"
+            yield f"  {usage.test}: same but for {', '.join(usage.names)}"
     for cassette in sorted({usage.cassette for usage in usages if usage.wrote}):
         yield f"  {cassette}: written"
 

@@ -308,7 +308,7 @@ def miss_text(note: MissNote) -> str:
     """Why a call was not answered, less the advice that is meant for ``rewind replay``."""
     if note.miss is None:
         return safe(note.report or note.reason)
-    names = '  - Only names differ; if they may:  @pytest.mark.rewind(match="renamed")' if note.miss.only_names else ""
+    names = '  - Only names differ; to accept it:  @pytest.mark.rewind(match="renamed")' if note.miss.only_names else ""
     return safe("\n\n".join(filter(None, (note.miss.facts, names, note.miss.ignore_advice))))
 
 

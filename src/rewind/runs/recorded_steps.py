@@ -21,7 +21,7 @@ WARM_BYTES = 16 * 1024 * 1024
 """How many bytes of answers are read before anybody asks for them."""
 WARM_STEPS = 1000
 """How many answers are read even if the agent waits: some 20 ms, and each is then played in half the time."""
-_TOOLS_RUN = "The agent's own tools are not recorded (@rewind.tool): they run for real."
+_TOOLS_RUN = "The agent's own tools were not recorded, so they run for real (@rewind.tool records them)."
 _STEP_BYTES = 4096
 """What a step that was read takes, less the bytes of its answer."""
 LONG_BYTES = 8 * 1024 * 1024

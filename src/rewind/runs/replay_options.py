@@ -159,7 +159,7 @@ class ReplayResult:
 
     @property
     def nothing_played(self) -> bool:
-        """Whether nothing was compared with the recording: such a run shows nothing, whatever it printed."""
+        """Whether nothing was compared with the recording: such a replay tested nothing, whatever was printed."""
         return self.played == 0 and self.stopped is None
 
     def saved(self, pricing: Pricing) -> Spending:

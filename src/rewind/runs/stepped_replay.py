@@ -33,7 +33,7 @@ def check_step(recording: Recording, index: int) -> None:
     session = recording.session.id
     if telemetry_of(step.request) is not None:
         raise UsageError(
-            f"Step {index} of session {session} is telemetry: a replay answers it at any time and waits for none.",
+            f"Step {index} of session {session} is telemetry: a replay answers it whenever it comes, without a stop.",
             hint=f"rewind inspect {recording.session.ref}",
         )
     if step.response is None:

@@ -168,9 +168,9 @@ class SessionRun:
         if not (result.misses or result.blocked):
             if self.run.mode == "replay" and error is None and result.total and not result.played:
                 raise ReplayMiss(
-                    f"Nothing of the recording {self.run.id} ({plural(result.total, 'step')}) was asked: this replay "
-                    "shows nothing.",
-                    hint="Record it again with mode='record'; or on_miss='report', if that is meant.",
+                    f"No step of the recording {self.run.id} ({plural(result.total, 'step')}) was asked for: this "
+                    "replay tested nothing.",
+                    hint="Record it again with mode='record', or accept this with on_miss='report'.",
                 )
             return
         miss = miss_of(result, self.run)

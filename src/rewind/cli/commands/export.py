@@ -130,7 +130,7 @@ def _check_output(output: str, form: "ExportForm", other_endings: Sequence[str])
     """A name that says another form, and a folder that is not there, are more often a slip than a wish."""
     if output.lower().endswith(tuple(other_endings)):
         raise UsageError(
-            f"--{form} writes another form than {output!r} has by its name.",
+            f"--{form} does not fit the name {output!r}: its ending stands for another format.",
             hint=f"-o {shlex.quote(str(Path(output).with_suffix(form.ending)))}, or without --{form}",
         )
     folder = Path(output) if output.endswith("/") else Path(output).parent

@@ -30,7 +30,7 @@ def _read_latency(context: click.Context, parameter: click.Parameter, value: str
 def _read_patterns(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in value:
         if not is_pattern(pattern):
-            sentence = f"{pattern!r} is not a regular expression that matches some text."
+            sentence = f"{pattern!r} is not a valid regular expression, or it matches the empty text."
             raise click.BadParameter(sentence, context, parameter)
     return value
 
@@ -88,7 +88,7 @@ def command(app: App, /, session: str, step: int | None, until: int | None, **gi
 
     Exit code: 0 the same output and exit code (of a run that was stopped: the same output so far) ·
     1 another output or exit code ·
-    4 a request that the recording cannot answer, nothing of it asked, or the step to stop at never asked.
+    4 the recording could not answer a request, no recorded step was asked for, or the step to stop at was not.
 
     \b
     Examples:

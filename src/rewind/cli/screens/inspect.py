@@ -83,7 +83,7 @@ def _replay_facts(overview: SessionOverview) -> Iterator[tuple[str, str | Span]]
     replayed = overview.replayed
     if replayed is None or not replayed.renamed:
         return
-    yield "last replay", f"{moment(replayed.ts)}: {plural(len(replayed.renamed), 'step')} but for"
+    yield "last replay", f"{moment(replayed.ts)}: {plural(len(replayed.renamed), 'step')} the same but for"
     pairs = list(dict.fromkeys(pair for pairs in replayed.renamed.values() for pair in pairs))
     for pair in pairs[:_NAMES_SHOWN]:
         yield "", f"{pair.kind} {safe_line(pair.then, 60)} → {safe_line(pair.now, 60)}"

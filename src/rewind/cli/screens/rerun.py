@@ -226,15 +226,16 @@ def _print_misses(terminal: Terminal, misses: Sequence["MissNote"]) -> None:
 
 
 def _how(result: "ReplayResult") -> str:
-    """``(9 exact, 3 but for 2 dates and 1 id)``; nothing where all were exact."""
+    """``(9 exact, 3 same but for 2 dates and 1 id)``; nothing where all were exact."""
     if not result.renamed:
         return ""
     return f" ({result.exact} exact, {renamed_text(result.renamed)})"
 
 
 def renamed_text(renamed: Mapping[int, tuple[Renamed, ...]]) -> str:
-    """``3 but for 2 dates and 1 id``: the steps, and all that they call otherwise, each once."""
-    return f"{len(renamed)} but for {names_text(dict.fromkeys(pair for pairs in renamed.values() for pair in pairs))}"
+    """``3 same but for 2 dates and 1 id``: the steps, and all that they call otherwise, each once."""
+    names = dict.fromkeys(pair for pairs in renamed.values() for pair in pairs)
+    return f"{len(renamed)} same but for {names_text(names)}"
 
 
 def names_text(pairs: Iterable[Renamed]) -> str:
@@ -253,9 +254,9 @@ def _print_difference(terminal: Terminal, difference: str) -> None:
 
 def _nothing_played_text(result: "ReplayResult") -> str:
     if result.total == 0:
-        return "The recording holds no answer that could be replayed: this run shows nothing."
-    steps = "The recorded step was" if result.total == 1 else f"None of the {result.total} recorded steps was"
-    return f"{steps}{' not' if result.total == 1 else ''} asked: this run shows nothing."
+        return "The recording holds no answer that could be replayed: this replay tested nothing."
+    steps = "The recorded step was not" if result.total == 1 else f"None of the {result.total} recorded steps was"
+    return f"{steps} asked for: this replay tested nothing."
 
 
 def _stopped_text(where: "Stopped") -> str:
