@@ -1,6 +1,7 @@
 """Another folder, another day, other ids: the recording still answers, and says what it was not exact in."""
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -203,6 +204,10 @@ def test_the_same_miss_is_told_once_and_names_what_would_have_helped(lab: MakeLa
     advice = missed.stderr.decode().partition("What to do\n")[2].splitlines()
     assert missed.code == 4
     assert advice[0].endswith(f"rewind replay {session} -- {' '.join(command)}")
+    (there / "pyproject.toml").write_text('[tool.rewind]\nmatch = "exact"\n')
+    assert bench.replay(session, "--", *command, cwd=there).code == 4
+    variable, _, *words = shlex.split(advice[0].partition(":")[2])
+    assert bench.rewind(*words, env=dict([variable.split("=")]), cwd=there).ok(), "also where a file forbids names"
     retries = [
         sys.executable,
         "-c",

@@ -193,7 +193,7 @@ class Miss:
         again = (
             f"rewind replay {self.session}" if self.fork_at is None else f"rewind fork {self.session}:{self.fork_at}"
         )
-        return [f"  - To run the agent's tools, whatever was recorded:       {again} --tools live{self._command}"]
+        return [f"  - To run the agent's tools, whatever was recorded:        {again} --tools live{self._command}"]
 
     @property
     def _command(self) -> str:
@@ -210,9 +210,12 @@ class Miss:
             lines.insert(
                 0, f"  - To accept answers to slightly different questions:      {replay} --allow-drift{command}"
             )
-        if self.only_names:
-            lines.insert(0, f"  - Only names differ; without --exact they may:            {replay}{command}")
-        return lines
+        return [*self._names_advice(f"{replay}{command}"), *lines]
+
+    def _names_advice(self, again: str) -> list[str]:
+        """The variable wins over a setting in a file, which may be what forbids other names here."""
+        accepted = f"  - Only names differ. To accept that, without --exact:     REWIND_MATCH=renamed {again}"
+        return [accepted] if self.only_names else []
 
     def _fork_advice(self) -> list[str]:
         fork = f"rewind fork {self.session}:{self.fork_at}"
@@ -223,5 +226,6 @@ class Miss:
         if self.differing:
             # What differs here mostly comes again in every later request: live answers would be paid for, and the
             # step never be asked.
-            return [first, f"  - To take such requests for the recorded ones:            {fork} --allow-drift …"]
+            drifting = f"  - To take such requests for the recorded ones:            {fork} --allow-drift …"
+            return [*self._names_advice(f"{fork} …"), first, drifting]
         return [first, f"  - To let calls that were not recorded go live:            {fork} --on-miss live …"]
