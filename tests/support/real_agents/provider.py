@@ -14,7 +14,7 @@ from support.script import Answer, Request
 NOTE = "The lighthouse keeper's name is Ottoline Marsh."
 """What stands in the file that every agent reads; only a tool that really ran can bring it to the provider."""
 ERRAND = "Inner errand"
-"""Opens the prompt of a sub-agent, so that its conversation is told from the main one."""
+"""With a number it opens the prompt of a sub-agent, so that its conversation is told from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Script:
     opening: str = ""
     """For an agent without tools, that acts on what the model writes: the first thing it writes."""
     closing: str = "I looked it up. {note}"
-    delegation: ToolUse | None = None
-    """The main conversation asks for this, and a sub-agent for ``tool``."""
+    errands: tuple[tuple[ToolUse, ToolUse], ...] = ()
+    """What starts a sub-agent, and what that one asks for; the main conversation starts all of them at once."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class ModelApis:
 
     def _turn(self, asked: dict[str, Any]) -> Reply:
         reply = _reply(self.script, asked)
-        said = f"tool {reply.tool.name}" if reply.tool else reply.text
+        said = ", ".join(f"tool {tool.name}" for tool in reply.tools) or reply.text
         with self._lock:
             self.turns.append(said)
         return reply
@@ -76,19 +76,22 @@ def _reply(script: Script, asked: dict[str, Any]) -> Reply:
     turns = asked.get("messages") or asked.get("input") or asked.get("contents") or []
     later = [tool for turn in turns if isinstance(turn, dict) for tool in turn.get("tools") or ()]
     offered = set(_offered([*(asked.get("tools") or ()), *later]))
-    is_errand = ERRAND in _first_prompt(turns)
-    tool = script.tool if script.delegation is None or is_errand else script.delegation
-    if tool is not None and tool.name not in offered:
+    errand = re.search(rf"{ERRAND} (\d+)", _first_prompt(turns))
+    tools = (script.tool,) if script.tool else tuple(start for start, _ in script.errands)
+    if errand is not None:
+        tools = (script.errands[int(errand[1])][1],)
+    if not offered.issuperset(tool.name for tool in tools):
         return Reply(_instance(_schema(asked)))
     if NOTE in _after_last_call(turns):
         found = script.closing.format(note=NOTE)
-        return Reply(tool=ToolUse("final_answer", {"answer": found})) if "final_answer" in offered else Reply(found)
-    if tool is None:
+        last = (ToolUse("final_answer", {"answer": found}),)
+        return Reply(tools=last) if "final_answer" in offered else Reply(found)
+    if not tools:
         return Reply(script.opening)
     prompt = json.dumps(turns, ensure_ascii=False)
     if re.search(r"function_call_output|tool_result|functionResponse|\"role\": \"tool\"", prompt):
         raise AssertionError(f"the tool did not bring the note: {prompt[-3000:]}")
-    return Reply(tool=tool)
+    return Reply(tools=tools)
 
 
 def _offered(tools: list[dict[str, Any]]) -> Iterator[str]:

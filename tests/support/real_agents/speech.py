@@ -28,10 +28,10 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One turn of the model: words, or a tool call."""
+    """One turn of the model: words, or tool calls."""
 
     text: str = ""
-    tool: ToolUse | None = None
+    tools: tuple[ToolUse, ...] = ()
 
     @property
     def words(self) -> Iterator[str]:
@@ -68,57 +68,61 @@ def _named_stream(values: list[dict[str, Any]]) -> Answer:
 
 def anthropic(asked: dict[str, Any], reply: Reply) -> Answer:
     """Messages, streamed or not."""
-    tool = reply.tool
-    block: dict[str, Any] = {"type": "text", "text": reply.text}
-    if tool is not None:
-        block = {"type": "tool_use", "id": drawn("toolu_01", 22), "name": tool.name, "input": tool.arguments}
+    blocks: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": drawn("toolu_01", 22), "name": tool.name, "input": tool.arguments}
+        for tool in reply.tools
+    ] or [{"type": "text", "text": reply.text}]
     message: dict[str, Any] = {
         "id": drawn("msg_01", 22),
         "type": "message",
         "role": "assistant",
         "model": asked["model"],
-        "content": [block],
-        "stop_reason": "tool_use" if tool else "end_turn",
+        "content": blocks,
+        "stop_reason": "tool_use" if reply.tools else "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 210, "output_tokens": 24},
     }
     if not asked.get("stream"):
         return json_answer(message)
-    if tool is not None:
-        opened = block | {"input": {}}
-        deltas = [{"type": "input_json_delta", "partial_json": json.dumps(tool.arguments)}]
-    else:
-        opened = block | {"text": ""}
-        deltas = [{"type": "text_delta", "text": piece} for piece in reply.words]
-    started = message | {"content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": message | {"content": [], "stop_reason": None}}
+    ]
+    for index, block in enumerate(blocks):
+        if reply.tools:
+            opened = block | {"input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        else:
+            opened = block | {"text": ""}
+            deltas = [{"type": "text_delta", "text": piece} for piece in reply.words]
+        events.append({"type": "content_block_start", "index": index, "content_block": opened})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
     ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    return _named_stream(
-        [
-            {"type": "message_start", "message": started},
-            {"type": "content_block_start", "index": 0, "content_block": opened},
-            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 24}},
-            {"type": "message_stop"},
-        ]
-    )
+    events.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": 24}})
+    return _named_stream([*events, {"type": "message_stop"}])
 
 
 def chat(asked: dict[str, Any], reply: Reply) -> Answer:
     """Chat Completions, streamed or not."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
-    if reply.tool is not None:
-        function = {"name": reply.tool.name, "arguments": json.dumps(reply.tool.arguments)}
-        message["tool_calls"] = [{"id": drawn("call_"), "type": "function", "function": function}]
-    finish = "tool_calls" if reply.tool else "stop"
+    calls = [
+        {
+            "id": drawn("call_"),
+            "type": "function",
+            "function": {"name": tool.name, "arguments": json.dumps(tool.arguments)},
+        }
+        for tool in reply.tools
+    ]
+    if calls:
+        message["tool_calls"] = calls
+    finish = "tool_calls" if calls else "stop"
     frame = {"id": drawn("chatcmpl-", 29), "created": int(time.time()), "model": asked["model"]}
     usage = {"prompt_tokens": 210, "completion_tokens": 24, "total_tokens": 234}
     if not asked.get("stream"):
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
         return json_answer({**frame, "object": "chat.completion", "choices": [choice], "usage": usage})
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    if reply.tool is not None:
-        deltas.append({"tool_calls": [{"index": 0, **message["tool_calls"][0]}]})
+    deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(calls)]
     deltas += [{"content": piece} for piece in reply.words]
     chunk = {**frame, "object": "chat.completion.chunk"}
     events = [_data({**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
@@ -130,27 +134,14 @@ def chat(asked: dict[str, Any], reply: Reply) -> Answer:
 
 def responses(asked: dict[str, Any], reply: Reply) -> Answer:
     """The Responses API, streamed or not."""
-    part = {"type": "output_text", "text": reply.text, "annotations": []}
-    item: dict[str, Any]
-    if reply.tool is not None:
-        given = "input" if reply.tool.source else "arguments"
-        item = {
-            "type": "custom_tool_call" if reply.tool.source else "function_call",
-            "id": drawn("ctc_" if reply.tool.source else "fc_"),
-            "call_id": drawn("call_"),
-            "name": reply.tool.name,
-            given: reply.tool.source or json.dumps(reply.tool.arguments),
-            "status": "completed",
-        }
-    else:
-        item = {"type": "message", "id": drawn("msg_"), "role": "assistant", "status": "completed", "content": [part]}
+    items = [_call_item(tool) for tool in reply.tools] or [_message_item(reply)]
     response: dict[str, Any] = {
         "id": drawn("resp_"),
         "object": "response",
         "created_at": int(time.time()),
         "status": "completed",
         "model": asked["model"],
-        "output": [item],
+        "output": items,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
@@ -170,44 +161,59 @@ def responses(asked: dict[str, Any], reply: Reply) -> Answer:
     }
     if not asked.get("stream"):
         return json_answer(response)
-    at = {"output_index": 0, "item_id": item["id"]}
     begun = response | {"status": "in_progress", "output": [], "usage": None}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
     ]
-    if reply.tool is not None:
-        kind = "custom_tool_call_input" if reply.tool.source else "function_call_arguments"
-        opened = item | {given: "", "status": "in_progress"}
-        events += [
-            {"type": "response.output_item.added", "output_index": 0, "item": opened},
-            {"type": f"response.{kind}.delta", **at, "delta": item[given]},
-            {"type": f"response.{kind}.done", **at, given: item[given]},
-        ]
-    else:
-        place = {**at, "content_index": 0}
-        opened = item | {"content": [], "status": "in_progress"}
-        events += [
-            {"type": "response.output_item.added", "output_index": 0, "item": opened},
-            {"type": "response.content_part.added", **place, "part": part | {"text": ""}},
-            *({"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []} for piece in reply.words),
-            {"type": "response.output_text.done", **place, "text": reply.text, "logprobs": []},
-            {"type": "response.content_part.done", **place, "part": part},
-        ]
-    events += [
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": response},
-    ]
+    for index, item in enumerate(items):
+        at = {"output_index": index, "item_id": item["id"]}
+        events += _message_events(item, at, reply) if item["type"] == "message" else _call_events(item, at)
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    events.append({"type": "response.completed", "response": response})
     return _named_stream([{**event, "sequence_number": number} for number, event in enumerate(events)])
+
+
+def _call_item(tool: ToolUse) -> dict[str, Any]:
+    item = {"call_id": drawn("call_"), "name": tool.name, "status": "completed"}
+    if tool.source:
+        return {"type": "custom_tool_call", "id": drawn("ctc_"), "input": tool.source, **item}
+    return {"type": "function_call", "id": drawn("fc_"), "arguments": json.dumps(tool.arguments), **item}
+
+
+def _call_events(item: dict[str, Any], at: dict[str, Any]) -> list[dict[str, Any]]:
+    given, kind = ("input", "custom_tool_call_input") if "input" in item else ("arguments", "function_call_arguments")
+    opened = item | {given: "", "status": "in_progress"}
+    return [
+        {"type": "response.output_item.added", "output_index": at["output_index"], "item": opened},
+        {"type": f"response.{kind}.delta", **at, "delta": item[given]},
+        {"type": f"response.{kind}.done", **at, given: item[given]},
+    ]
+
+
+def _message_item(reply: Reply) -> dict[str, Any]:
+    part = {"type": "output_text", "text": reply.text, "annotations": []}
+    return {"type": "message", "id": drawn("msg_"), "role": "assistant", "status": "completed", "content": [part]}
+
+
+def _message_events(item: dict[str, Any], at: dict[str, Any], reply: Reply) -> list[dict[str, Any]]:
+    place, part = {**at, "content_index": 0}, item["content"][0]
+    opened = item | {"content": [], "status": "in_progress"}
+    return [
+        {"type": "response.output_item.added", "output_index": at["output_index"], "item": opened},
+        {"type": "response.content_part.added", **place, "part": part | {"text": ""}},
+        *({"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []} for piece in reply.words),
+        {"type": "response.output_text.done", **place, "text": reply.text, "logprobs": []},
+        {"type": "response.content_part.done", **place, "part": part},
+    ]
 
 
 def gemini(target: str, reply: Reply) -> Answer:
     """generateContent, or streamGenerateContent as events."""
-    part: dict[str, Any] = {"text": reply.text}
-    if reply.tool is not None:
-        part = {"functionCall": {"name": reply.tool.name, "args": reply.tool.arguments}}
+    calls = [{"functionCall": {"name": tool.name, "args": tool.arguments}} for tool in reply.tools]
+    parts: list[dict[str, Any]] = calls or [{"text": reply.text}]
     value = {
-        "candidates": [{"content": {"parts": [part], "role": "model"}, "finishReason": "STOP", "index": 0}],
+        "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {"promptTokenCount": 210, "candidatesTokenCount": 24, "totalTokenCount": 234},
         "modelVersion": target.partition("/models/")[2].partition(":")[0],
         "responseId": drawn("", 22),

@@ -119,13 +119,23 @@ AIDER_EDIT = """answer.txt
 >>>>>>> REPLACE
 ```
 """
-BASH = ToolUse("Bash", {"command": "pwd && cat note.txt", "description": "Read the note"})
-OPENCODE_BASH = ToolUse("bash", BASH.arguments)
-DELEGATION = {
-    "description": "Read the note",
-    "prompt": f"{ERRAND}: read note.txt and say what it says.",
-    "subagent_type": "general-purpose",
-}
+LOOK = "pwd && cat note.txt"
+
+
+def _bash(command: str, name: str = "Bash") -> ToolUse:
+    return ToolUse(name, {"command": command, "description": "Read the note"})
+
+
+def _errands(*seconds: float) -> tuple[tuple[ToolUse, ToolUse], ...]:
+    """Sub-agents of Claude Code that read the note after so long, each in turn: results come as they are ready."""
+    return tuple((_delegation(number), _bash(f"sleep {wait}; {LOOK}")) for number, wait in enumerate(seconds))
+
+
+def _delegation(number: int) -> ToolUse:
+    prompt = f"{ERRAND} {number}: read note.txt and say what it says."
+    words = {"description": "Read the note", "prompt": prompt, "subagent_type": "general-purpose"}
+    return ToolUse("Agent", words)
+
 
 AGENTS: tuple[RealAgent, ...] = (
     _written_with("openai-agents", "python-sdks", "openai_agents.py"),
@@ -136,13 +146,19 @@ AGENTS: tuple[RealAgent, ...] = (
     _written_with("openai-agents-js", "node-sdks", "openai_agents.mjs"),
     _written_with("ai-sdk", "node-sdks", "ai_sdk.mjs"),
     RealAgent(name="llm", install="python-sdks", command=_llm, script=READ_NOTE, rota=True),
-    RealAgent(name="claude-code", install="claude-code", command=_claude, script=Script(BASH), rota=True),
+    RealAgent(name="claude-code", install="claude-code", command=_claude, script=Script(_bash(LOOK)), rota=True),
     RealAgent(
         name="claude-code with a sub-agent",
         install="claude-code",
         command=_claude,
-        script=Script(BASH, delegation=ToolUse("Agent", DELEGATION)),
+        script=Script(errands=_errands(0)),
         rota=True,
+    ),
+    RealAgent(
+        name="claude-code, three sub-agents",
+        install="claude-code",
+        command=_claude,
+        script=Script(errands=_errands(0, 1.5, 3)),
     ),
     RealAgent(
         name="codex",
@@ -158,9 +174,9 @@ AGENTS: tuple[RealAgent, ...] = (
         install="gemini-cli",
         command=_gemini,
         prepare=_gemini_settings,
-        script=Script(ToolUse("run_shell_command", {"command": "pwd && cat note.txt"})),
+        script=Script(ToolUse("run_shell_command", {"command": LOOK})),
     ),
-    RealAgent(name="opencode", install="opencode", command=_opencode, script=Script(OPENCODE_BASH)),
+    RealAgent(name="opencode", install="opencode", command=_opencode, script=Script(_bash(LOOK, "bash"))),
     RealAgent(
         name="aider",
         install="aider",
