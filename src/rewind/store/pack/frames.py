@@ -59,6 +59,8 @@ _SHORT_RECIPE = 8
 _ALIKE = 0.9
 _GROWING = 8 * 1024 * 1024
 """Bytes of the bodies that later ones may begin like."""
+_MOST_GROWING = 32
+"""Of the bodies that are kept: each is looked at when another one is read."""
 _STRIDE = 16
 _MOST_NAMES = 2**22
 
@@ -421,6 +423,8 @@ class GrowingBodies:
         self._known, others = [], self._known
         size = 0
         for one in (new, *others):
+            if len(self._known) == _MOST_GROWING:
+                break
             if one is not gone_on_from and size + one.size <= _GROWING:
                 self._known.append(one)
                 size += one.size
