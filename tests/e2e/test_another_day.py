@@ -208,6 +208,9 @@ def test_the_same_miss_is_told_once_and_names_what_would_have_helped(lab: MakeLa
     assert bench.replay(session, "--", *command, cwd=there).code == 4
     variable, _, *words = shlex.split(advice[0].partition(":")[2])
     assert bench.rewind(*words, env=dict([variable.split("=")]), cwd=there).ok(), "also where a file forbids names"
+    forked = bench.rewind("fork", f"{session}:2", *bench.upstream, "--", *command, cwd=there)
+    advice = forked.stderr.decode().partition("What to do\n")[2].splitlines()
+    assert (forked.code, advice[0].endswith(f"REWIND_MATCH=renamed rewind fork {session}:2 …")) == (4, True)
     retries = [
         sys.executable,
         "-c",

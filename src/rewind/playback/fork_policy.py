@@ -66,6 +66,7 @@ class ForkAt(Policy):
         session: str,
         at: int,
         renaming: Callable[[], Renaming] | None = None,
+        lenient: Callable[[], Renaming] | None = None,
         on_miss_live: bool = False,
         allow_drift: bool = False,
     ) -> None:
@@ -78,7 +79,7 @@ class ForkAt(Policy):
         self.missed: list[Call] = []
         """What came before the step and was not recorded, refused or not."""
         self._tape = tape
-        self._calls = RecordedCalls(tape, recall, session, fork_at=at)
+        self._calls = RecordedCalls(tape, recall, session, lenient=lenient, fork_at=at)
         self._renamed = None if renaming is None else RenamedSteps(tape, self._calls.call, renaming)
         self._alterations = alterations
         self._at = at

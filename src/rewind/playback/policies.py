@@ -36,13 +36,23 @@ _KEPT_BYTES = 32 * 1024 * 1024
 class RecordedCalls:
     """The steps of a tape as calls, understood when a request is not exact; those that were needed last are kept."""
 
-    def __init__(self, tape: Tape, recall: Callable[[Step], Call], session: str, fork_at: int | None = None) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        recall: Callable[[Step], Call],
+        session: str,
+        *,
+        lenient: Callable[[], Renaming] | None,
+        fork_at: int | None = None,
+    ) -> None:
+        """``lenient``, where fewer names may differ than could: to say of a miss that it differs in names alone."""
         self._tape = tape
         self._recall = recall
         self._known: dict[int, Call] = {}
         self._size = 0
         self._session = session
         self._fork_at = fork_at
+        self._lenient = lenient
 
     def call(self, step: Step) -> Call:
         call = self._known.get(step.index)
@@ -62,7 +72,11 @@ class RecordedCalls:
         return calls
 
     def explain(self, call: Call, recorded: Sequence[RecordedCall]) -> Miss:
-        return explain_miss(call, recorded, session=self._session, fork_at=self._fork_at)
+        miss = explain_miss(call, recorded, session=self._session, fork_at=self._fork_at)
+        if self._lenient is None or miss.servable is None or miss.nearest_played:
+            return miss
+        nearest = next(one.call for one in recorded if one.index == miss.servable)
+        return replace(miss, only_names=self._lenient().trial(nearest, call) is not None)
 
 
 class Replay(Policy):
@@ -83,14 +97,10 @@ class Replay(Policy):
         allow_drift: bool = False,
         on_miss_live: bool = False,
     ) -> None:
-        """``command`` was given in place of the recorded one. Without ``renaming`` only exact requests are answered.
-
-        ``lenient``, where fewer names may differ than could: to say of a miss that it differs in names alone.
-        """
-        self._lenient = lenient
+        """``command`` was given in place of the recorded one. Without ``renaming`` only exact requests are answered."""
         self._tape = tape
         self._command = command
-        self._calls = RecordedCalls(tape, recall, session)
+        self._calls = RecordedCalls(tape, recall, session, lenient=lenient)
         self._renamed = None if renaming is None else RenamedSteps(tape, self._calls.call, renaming)
         self._allow_drift = allow_drift
         self._on_miss_live = on_miss_live
@@ -131,12 +141,7 @@ class Replay(Policy):
         return None if nearest is None else self._tape.take_step(nearest)
 
     def _explain(self, call: Call, steps: Sequence[Step]) -> Miss:
-        miss = self._calls.explain(call, self._calls.recorded(steps))
-        only_names = False
-        if self._lenient is not None and miss.servable is not None and not miss.nearest_played:
-            nearest = next(step for step in steps if step.index == miss.servable)
-            only_names = self._lenient().trial(self._calls.call(nearest), call) is not None
-        return replace(miss, command=self._command, only_names=only_names)
+        return replace(self._calls.explain(call, self._calls.recorded(steps)), command=self._command)
 
 
 # Stops: before each step from one on, or once one is through. They go by step, not by count: what a request matches

@@ -30,7 +30,7 @@ from rewind.runs.fork.plan import ForkOptions, ForkPlan, planned
 from rewind.runs.gateway_thread import serving
 from rewind.runs.harness import SessionRecording, agent_again, base_urls, behind_gateway, host_rules
 from rewind.runs.junction import Junction
-from rewind.runs.names import NewRun, renaming
+from rewind.runs.names import NewRun, lenient_renaming, renaming
 from rewind.runs.recorded_steps import RecordedSteps
 from rewind.runs.rerun import DUMMY_KEY, ignored_endpoints, remembered_endpoints, rerun_start, trusted_start
 from rewind.runs.tally import MissNote, Tally
@@ -116,31 +116,33 @@ class _ForkRun:
         self._environ = {**self._dummies(), **environ}
         self._redactor = Redactor(Secrets.from_environment(self._environ))
         self._tape = steps.tape(unanswered_from=plan.step.index)
+        new, stdin = self._new_run(agent), steps.output("stdin")
         self._policy = ForkAt(
             self._tape,
             steps.call,
             self._edits,
             session=options.session.ref,
             at=plan.step.index,
-            renaming=renaming(
-                steps.recording,
-                NewRun(
-                    folder=agent.cwd or str(Path.cwd()),
-                    environ=agent.environ,
-                    command=agent.command,
-                    clock=options.clock,
-                    began=options.clock.now(),
-                    match=options.match,
-                    ignore_text=options.ignore_text,
-                ),
-                stdin=steps.output("stdin"),
-            ),
+            renaming=renaming(steps.recording, new, stdin=stdin),
+            lenient=lenient_renaming(steps.recording, new, stdin=stdin),
             on_miss_live=options.on_miss == "live",
             allow_drift=options.allow_drift,
         )
         self._enough = threading.Event()
         self._asked: list[Step] = []
         """The steps of the new session that asked the world, and those that were put in."""
+
+    def _new_run(self, agent: AgentCommand) -> NewRun:
+        options = self._options
+        return NewRun(
+            folder=agent.cwd or str(Path.cwd()),
+            environ=agent.environ,
+            command=agent.command,
+            clock=options.clock,
+            began=options.clock.now(),
+            match=options.match,
+            ignore_text=options.ignore_text,
+        )
 
     def through(self, agent: AgentCommand) -> ForkResult:
         options, stdin = self._options, self._steps.output("stdin")
