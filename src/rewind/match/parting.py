@@ -52,8 +52,8 @@ def unwrapped(text: str) -> str:
     return re.sub(r"\s+", " ", "".join(parts))
 
 
-def _around(pattern: re.Pattern[str], text: str, at: int, low: int) -> Iterator[re.Match[str]]:
-    """The tokens of that pattern that reach over this place, and begin behind what was compared before."""
+def window(text: str, at: int) -> tuple[int, int]:
+    """Where a token that reaches over this place is looked for."""
     begin = max(0, at - _AROUND)
     # A window must not begin within a word: what stands there would look like the beginning of a token.
     while begin > 0 and at - begin < 2 * _AROUND and (text[begin - 1].isalnum() or text[begin - 1] in "_-"):
@@ -61,7 +61,12 @@ def _around(pattern: re.Pattern[str], text: str, at: int, low: int) -> Iterator[
     until = min(len(text), at + _AROUND)
     while until < len(text) and until - at < 2 * _AROUND and (text[until].isalnum() or text[until] in "_-"):
         until += 1
-    for found in pattern.finditer(text, begin, until):
+    return begin, until
+
+
+def _around(pattern: re.Pattern[str], text: str, at: int, low: int, within: tuple[int, int]) -> Iterator[re.Match[str]]:
+    """The tokens of that pattern that reach over this place, and begin behind what was compared before."""
+    for found in pattern.finditer(text, *within):
         start, end = token_span(found)
         if start > at:
             return
@@ -85,11 +90,12 @@ class Parting(NamedTuple):
     low_j: int
     is_field: bool
     """Whether the texts are the whole values of a field."""
+    windows: tuple[tuple[int, int], tuple[int, int]]
 
     def tokens(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
         """Tokens on both sides that begin together."""
-        for old in _around(pattern, self.then, self.i, self.low_i):
-            for new in _around(pattern, self.now, self.j, self.low_j):
+        for old in _around(pattern, self.then, self.i, self.low_i, self.windows[0]):
+            for new in _around(pattern, self.now, self.j, self.low_j, self.windows[1]):
                 if self.i - token_span(old)[0] == self.j - token_span(new)[0]:
                     yield old, new
 

@@ -20,7 +20,7 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.facts import RunFacts, same_facts
 from rewind.match.outline import Outlines
-from rewind.match.parting import FoundFact, Parting, common_beginning, legible, token_span, unwrapped
+from rewind.match.parting import FoundFact, Parting, common_beginning, legible, token_span, unwrapped, window
 from rewind.match.text_memory import TextMemory
 from rewind.match.tokens import (
     BASE64,
@@ -127,6 +127,7 @@ class Renaming:
         self._only_fields = mode == "fields"
         self._facts = tuple(map(FoundFact.of, same_facts(then, now)))
         self._patterns = tuple(re.compile(pattern) for pattern in ignore_text)
+        self._rows = {printed: tuple(self._rows_for(printed=printed)) for printed in (False, True)}
         self._forth: dict[str, str] = {}
         self._back: dict[str, str] = {}
         self._seen: set[str] = set()
@@ -269,7 +270,8 @@ class Renaming:
             if not trial.work.spend(_TOKEN_WORK):
                 return None
             readable = readable or (legible(then), legible(now))
-            place = Parting(readable[0], at, i, readable[1], to, j, is_field)
+            windows = window(readable[0], at), window(readable[1], to)
+            place = Parting(readable[0], at, i, readable[1], to, j, is_field, windows)
             found = self._token(place, trial, lambda: trial.is_result(now))
             if found is None:
                 return None
@@ -283,7 +285,7 @@ class Renaming:
             ends = at.behind(fact)
             if ends is not None:
                 return _SameToken(Renamed(fact.kind.noun, fact.then, fact.now), *ends)
-        for kind, pattern, scope in self._rows(printed=trial.printed):
+        for kind, pattern, scope in self._rows[trial.printed]:
             for old, new in at.tokens(pattern):
                 if self._only_fields and kind.noun == "id" and not trial.printed and not at.is_whole(old, new):
                     continue
@@ -296,7 +298,7 @@ class Renaming:
                     return None  # an id that has another name, or none: no part of it is a token by itself
         return None
 
-    def _rows(self, *, printed: bool) -> Iterator[tuple[TokenKind, re.Pattern[str], Scope]]:
+    def _rows_for(self, *, printed: bool) -> Iterator[tuple[TokenKind, re.Pattern[str], Scope]]:
         for pattern in self._patterns:
             yield PATTERN, pattern, Scope.FOLDED
         for kind in KINDS:
