@@ -29,6 +29,7 @@ from rewind.match.tokens import (
     HEXADECIMAL,
     KINDS,
     LABELLED,
+    MKDTEMP,
     PATTERN,
     PORT,
     PREFIXED,
@@ -55,7 +56,7 @@ _CODE = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]++\d|\d++[A-Za-z])[A-Za-z0-9]*+"
 """A word with letters and digits in it: the least that an id is made of."""
 _CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
 _WITHOUT_SHAPE = (HEXADECIMAL, BASE64, PREFIXED, LABELLED)
-_TRANSLATED = (UUID, ULID, BEDROCK, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY)
+_TRANSLATED = (UUID, ULID, BEDROCK, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY, MKDTEMP)
 
 
 class WorkBudget:
@@ -315,10 +316,14 @@ class Renaming:
             return None
         if not _looks_drawn(kind, old, new):
             return None
-        if kind.evidence is Evidence.CLOCK and not same_reading(self._then.clock, old, self._now.clock, new):
+        if kind.evidence is Evidence.CLOCK and (
+            self._then.was_given(then)
+            or self._now.was_given(now)
+            or not same_reading(self._then.clock, old, self._now.clock, new)
+        ):
             return None
         if kind in _WITHOUT_SHAPE and (
-            stands_for_something(old.string, begin) or stands_for_something(new.string, start)
+            stands_for_something(old.string, begin, end) or stands_for_something(new.string, start, stop)
         ):
             return None
         if kind.evidence is Evidence.BOUND and not self._bound(kind, then, now, trial):
@@ -338,9 +343,11 @@ class Renaming:
         looked_through = len(trial.bodies[0]) + len(trial.bodies[1]) + len(self._then.given) + len(self._now.given)
         if not trial.work.spend(looked_through // _PAGE):
             return False
-        if self._then.was_given(then) or self._now.was_given(now) or not differ_as_drawn(then, now):
+        if self._then.was_given(then) or self._now.was_given(now):
             return False
         if kind in _TRANSLATED:  # other ones are short: a number may well stand there by chance
+            if not differ_as_drawn(then, now):
+                return False
             if self._has_kept_its_name(then) or self._has_kept_its_name(now):
                 return False
             if then.encode() in trial.bodies[1] or now.encode() in trial.bodies[0]:

@@ -112,6 +112,8 @@ def _is_long_id(text: str) -> bool:
     base64, as in a web token, is data."""
     if not _has_both(text) or text.startswith("eyJ") or _reads_like_words(text):
         return False
+    if re.split(r"[_-]", text.lower(), maxsplit=1)[0] in _PEOPLES_WORDS:
+        return False
     if any(map(str.isupper, text)):
         return any(map(str.islower, text)) and _changes(text) >= len(text) * 0.35
     return text.isalnum() and len(text) <= 32 and _changes(text) >= len(text) * 0.2
@@ -123,6 +125,10 @@ def _is_temporary(text: str) -> bool:
     return not _reads_like_words(drawn) and (_changes(drawn) > 1 or (drawn != text and not drawn.isdigit()))
 
 
+def _is_of_both_cases(text: str) -> bool:
+    return any(map(str.isupper, text)) and any(map(str.islower, text)) and not _reads_like_words(text)
+
+
 def _is_hexadecimal(text: str) -> bool:
     """Forty digits are a SHA-1, of contents or of a commit; twelve in capitals the address of a network card."""
     drawn = _has_both(text) and _changes(text) >= max(2, len(text) * 0.1)
@@ -130,16 +136,16 @@ def _is_hexadecimal(text: str) -> bool:
 
 
 def differ_as_drawn(then: str, now: str) -> bool:
-    """Two long ids that were drawn do not differ in a few places; numbers that somebody gave in turn do.
+    """Two ids that were drawn do not differ in a few places; numbers that somebody gave in turn do.
 
     UUIDs of the first version do: they are a time and the number of a machine.
     """
-    if min(len(then), len(now)) < 12 or _UUID_OF_A_TIME.fullmatch(then):
+    if _UUID_OF_A_TIME.fullmatch(then):
         return True
     ahead = sum(takewhile(bool, map(str.__eq__, then, now)))
     behind = sum(takewhile(bool, map(str.__eq__, reversed(then), reversed(now))))
     same = sum(map(str.__eq__, then, now)) if len(then) == len(now) else ahead + behind
-    return same <= 0.75 * max(len(then), len(now))
+    return same <= (0.75 if min(len(then), len(now)) >= 12 else 0.5) * max(len(then), len(now))
 
 
 _EDGE, _END = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
@@ -153,11 +159,11 @@ _PROGRAM_WORDS = frozenset(_PROGRAM_WORD.split("|"))
 _PEOPLES_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "account acct ami article blob booking card cart case ch checksum commit coupon cus cust customer "
-        "device digest doc employee eni etag flag hash igw inv invoice item key licence license listing "
-        "member model offer ord order org part patient payment person pi plan policy price prod product promo "
-        "property ref rtb seat serial sg sha si sku snap sub subnet subscription tenant ticket transaction "
-        "tree txn unit user usr vol voucher vpc ",
+        "account acct ami article ba blob booking card cart case ch checksum commit coupon cs cus cust customer "
+        "device digest doc employee eni etag flag hash igw in inv invoice item key licence license listing "
+        "member model offer ord order org part patient payment person pi plan pm po policy price prod product promo "
+        "property re ref rtb seat serial seti sg sha si sku snap src sub subnet subscription tenant ticket tok "
+        "transaction tree txn unit user usr vol voucher vpc ",
     )
 )
 """What people number, and what stands for contents."""
@@ -223,42 +229,53 @@ TIME = TokenKind(
     patterns=WRITINGS,
     uses=_AS_CAUSE,
 )
+_MEASURED = r"(?:duration|elapsed|latency|wall[ _]?time)"
 DURATION = TokenKind(
     noun="duration",
-    reason="How long something took, measured: a fraction, or in units that nobody plans in. In prose it is an amount.",
+    reason="How long something took, measured: a fraction of seconds, or in units that nobody plans in. Whole seconds, "
+    "minutes and all that is planned (a timeout, a trip) are amounts, and so is every duration in prose.",
     evidence=Evidence.FREE,
     uses=Uses(matching=Scope.RESULTS, cause=Scope.RESULTS, decision=Scope.COUNTS),
     patterns=(
-        re.compile(r"(?<![\w.,-])\d+[.,]\d+ ?(?:s|secs?|seconds?|m|min|minutes?)(?![\w])", re.IGNORECASE),
-        re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)? ?(?:ms|µs|μs|us|ns|s|msecs?|milliseconds?|microseconds?)(?![\w])"),
-        re.compile(r"(?<![\w.])(?:\d+h ?)?\d+m ?\d+(?:\.\d+)?s(?![\w])"),
-        re.compile(
-            r"(?<![A-Za-z])(?:\w{0,24}_)?(?:duration|elapsed|latency|runtime|took|wall[ _]?time)"
-            r"(?:[ _]?(?:ms|s|secs?|seconds|time|ns|us))?[\"']?\s{0,2}[:=]?\s{0,2}"
-            r"(?P<token>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])",
+        re.compile(r"(?<![\w.,-])\d+[.,]\d+ ?(?:s|secs?|seconds?)(?!\w)"),
+        re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)?(?: ?(?:ms|µs|μs|ns|msecs?|milliseconds?|microseconds?)|us)(?!\w)"),
+        re.compile(rf"(?<![A-Za-z])(?:in|took|{_MEASURED})[:=]? (?P<token>\d+ ?s)(?!\w)", re.IGNORECASE),
+        re.compile(r"(?<![\w.])(?:\d+h ?)?\d+m ?\d+\.\d+s(?!\w)"),
+        re.compile(  # duration: 0.31, "wall_time_seconds":0.000017916
+            rf"(?<![A-Za-z])(?:\w{{0,24}}_)?{_MEASURED}(?:[ _]?(?:ms|s|secs?|seconds|ns|us))?[\"']?"
+            r"\s{0,2}[:=]\s{0,2}(?P<token>\d+\.\d+(?:e-?\d+)?)(?![\w.])",
             re.IGNORECASE,
         ),
-        re.compile(
-            r"(?<![A-Za-z])\w{0,24}(?:_ms|_millis|_us|_ns|Ms|Millis)[\"']?\s{0,2}[:=]\s{0,2}(?P<token>\d+(?:\.\d+)?)(?![\w.])"
+        re.compile(  # duration_ms: 254, elapsedMs=31
+            r"(?<![A-Za-z])\w{0,24}(?:[Dd]uration|[Ee]lapsed|[Ll]atency|took|[Tt]ime)_?(?:ms|[Mm]illis|us|ns|Ms|seconds)"
+            r"[\"']?\s{0,2}[:=]\s{0,2}(?P<token>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])"
         ),
         re.compile(r"(?<![\w:.])\d+:\d\d:\d\d\.\d{3,9}(?![\w:])"),
     ),
 )
 PORT = TokenKind(
     noun="port",
-    reason="A port of this machine that the system chose: it is of the range it chooses from.",
+    reason="A port of this machine that the system chose: it is of the range it chooses from, and not one of those "
+    "in it that people give to databases (5432x) and gRPC servers (5005x).",
     evidence=Evidence.BOUND,
     patterns=(
-        re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(?P<token>(?:3[2-9]|[45]\d|6[0-5])\d{3})(?!\d)"),
+        re.compile(
+            r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(?!5432|5005)"
+            r"(?P<token>(?:3[2-9]|[45]\d|6[0-5])\d{3})(?!\d)"
+        ),
     ),
     uses=_NOWHERE,
 )
 PROCESS = TokenKind(
     noun="process id",
-    reason="The number that the system gave a process.",
+    reason="The number that the system gave a process, as tools print it; in a prompt or an address a pid may be a "
+    "patient's, or a product's.",
     evidence=Evidence.BOUND,
-    patterns=(re.compile(r"(?<![A-Za-z])(?:pid|PID|pgid|PGID)[\"']?\s{0,2}[:=]?\s{0,2}(?P<token>\d{2,7})(?![\w.])"),),
-    uses=_NOWHERE,
+    patterns=(
+        re.compile(r"(?<![A-Za-z?&])(?:pid|PID|pgid|PGID)[\"']?\s?[:=]\s{0,2}(?P<token>\d{3,7})(?![\w.])"),
+        re.compile(r"[(\[](?:pid|PID) (?P<token>\d{3,7})(?=[)\]])"),
+    ),
+    uses=Uses(matching=Scope.RESULTS, cause=Scope.RESULTS),
 )
 ADDRESS = TokenKind(
     noun="address",
@@ -275,11 +292,16 @@ TEMPORARY = TokenKind(
     patterns=(
         re.compile(r"(?<![A-Za-z0-9])tmp[a-z0-9_]{8}(?![A-Za-z0-9_])"),
         re.compile(r"(?<![A-Za-z0-9])tmp\.[A-Za-z0-9]{6,12}(?![A-Za-z0-9])"),
-        re.compile(
-            r"/(?:tmp|var/tmp|T)/(?:[\w.-]{1,80}/){0,8}(?:[\w.]{1,40}-){1,4}(?P<token>[A-Za-z0-9]{6,8})(?![\w-])"
-        ),
     ),
     is_drawn=_is_temporary,
+    uses=_NOWHERE,
+)
+MKDTEMP = TokenKind(
+    noun="temporary file",
+    reason="Six letters that mkdtemp drew for a folder directly below the temporary one.",
+    evidence=Evidence.BOUND,
+    patterns=(re.compile(r"/(?:tmp|var/tmp|T)/(?:[\w.]{1,40}-){1,4}(?P<token>[A-Za-z0-9]{6})(?![\w-]|\.\w)"),),
+    is_drawn=_is_of_both_cases,
     uses=_NOWHERE,
 )
 UUID = TokenKind(
@@ -352,6 +374,7 @@ KINDS = (
     UUID,
     ULID,
     TEMPORARY,
+    MKDTEMP,
     BEDROCK,
     PREFIXED,
     LABELLED,
@@ -370,12 +393,17 @@ _HASH = re.compile(
     r"|HEAD(?: is now)? at)\W{0,4}(?:W/\")?$",
     re.IGNORECASE,
 )
+_SUM_LENGTHS = (32, 56, 64, 96, 128)
+_SUMMED_FILE = re.compile(r"  \S| \*\S")
+"""As md5sum and sha256sum write it behind the sum."""
 _BEGINS_AS_HASH = re.compile(r"(?:sha-?\d+|md5)[_-]", re.IGNORECASE)
 _OF_PEOPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]{1,16})[_-]$")
 
 
-def stands_for_something(text: str, start: int) -> bool:
-    """Whether the id that begins there is said to be a hash of contents, or of what people number."""
+def stands_for_something(text: str, start: int, end: int) -> bool:
+    """Whether the id that stands there is said to be a hash of contents, or of what people number."""
+    if end - start in _SUM_LENGTHS and _SUMMED_FILE.match(text, end):
+        return True
     if _HASH.search(text, max(0, start - 24), start) is not None or _BEGINS_AS_HASH.match(text, start):
         return True
     prefix = _OF_PEOPLE.search(text, max(0, start - 18), start)

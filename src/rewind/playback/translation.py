@@ -21,6 +21,9 @@ _Edit = tuple[int, int, bytes]
 _LINE = re.compile(rb"([^\r\n]++)")
 _RUN = re.compile(rb"\\(?:u[0-9A-Fa-f]{4}|.)|([A-Za-z0-9]++)", re.DOTALL)
 """A word; an escape of JSON is no part of one."""
+_SLASH = "\\/"
+"""As some writers of JSON have it."""
+_OTHER_FOLDER = re.compile(rb"[.-]\w")
 _TO_BE_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
@@ -41,10 +44,11 @@ class AnswerNames:
 
     def update(self, table: Mapping[str, str]) -> None:
         for old, new in table.items():
-            if _TO_BE_ESCAPED.search(new):
+            if _TO_BE_ESCAPED.search(new.replace(_SLASH, "")):
                 continue  # an answer is mostly JSON, often within JSON: no name is worth breaking that
             once = json.dumps(old)[1:-1]
-            for name in dict.fromkeys((old, once, json.dumps(once)[1:-1])):
+            spellings = (old,) if _SLASH in new else (old, once, json.dumps(once)[1:-1])
+            for name in dict.fromkeys(spellings):
                 self._add(name.encode("utf-8", "surrogateescape"), new.encode("utf-8", "surrogateescape"))
 
     def _add(self, name: bytes, new: bytes) -> None:
@@ -78,6 +82,8 @@ def _stands_alone(text: bytes, start: int, end: int) -> bool:
     after = text[end : end + 1]
     if after.isalnum() or after == b"_":
         return False
+    if b"/" in text[start:end] and _OTHER_FOLDER.match(text, end):
+        return False  # /work/a.bak and /work/a-old are other ones
     before = text[max(0, start - 6) : start]
     if not before[-1:].isalnum():
         return True
@@ -162,12 +168,11 @@ def _edited(response: HttpResponse, plain: bytes, edits: list[_Edit], *, is_enco
 
 
 def _moved(ends: list[int], edits: list[_Edit]) -> Iterator[int]:
-    """Where the pieces of the answer end now. One that ended within a name ends behind it."""
-    shift, at = 0, 0
+    """Where the pieces of the answer end now. One that ended within a name ends behind it, and so do all that did."""
+    shift, at, reached = 0, 0, 0
     for end in ends:
         while at < len(edits) and edits[at][0] < end:
-            begin, stop, said = edits[at]
-            shift += len(said) - (stop - begin)
-            end = max(end, stop)
+            begin, reached, said = edits[at]
+            shift += len(said) - (reached - begin)
             at += 1
-        yield end + shift
+        yield max(end, reached) + shift

@@ -417,6 +417,43 @@ def test_the_day_may_be_that_of_another_zone_if_it_is_so_in_both_runs():
     assert not same(f"It is {at(THEN, '%H:%M:%S')}.", f"It is {at(NOW, '%H:%M:%SZ')}.")
 
 
+LOOK_ALIKES_IN_RESULTS = [
+    ("https://shop.example/product?pid=4711", "https://shop.example/product?pid=4712"),
+    ("Patient PID 4711", "Patient PID 4712"),
+    ("2.5 m of cable", "3.5 m of cable"),
+    ("Revenue 1.2 M", "Revenue 3.2 M"),
+    ("trip duration: 7", "trip duration: 14"),
+    ('{"duration": 7, "unit": "nights"}', '{"duration": 9, "unit": "nights"}'),
+    ("runtime: 142", "runtime: 95"),
+    ("the patient took 3 tablets", "the patient took 4 tablets"),
+    ("there are 5 us citizens", "there are 7 us citizens"),
+    ("Timeout is 30 s", "Timeout is 60 s"),
+    ('"timeout_ms": 5000', '"timeout_ms": 6000'),
+    ("/tmp/orders/order-A12b3C", "/tmp/orders/order-X98y7Z"),
+    ("/tmp/invoice-2b7K9Q.pdf", "/tmp/invoice-7x1P4M.pdf"),
+    ("9e107d9d372bb6826bd81d3542a419d6  a.txt", "d41d8cd98f00b204e9800998ecf8427e  a.txt"),
+    ("task id: rev2b7", "task id: rev3b7"),
+    ("node-id 10ab22", "node-id 10ab23"),
+    ("in_1MtHbELkdIwHu7ixl4OzzPMv", "in_1NqV2Q3kdIwHu7ix8ZaTtYpB"),
+    ("re_3MmlLrLkdIwHu7ix0uke3Ezy", "re_9XbqVtRkdIwHu7ix5pol8Qwe"),
+    ("postgres at localhost:54320/prod", "postgres at localhost:54329/prod"),
+    ("grpc on localhost:50051", "grpc on localhost:50052"),
+]
+
+
+@pytest.mark.parametrize(("then", "now"), LOOK_ALIKES_IN_RESULTS)
+def test_what_means_something_is_no_name_in_a_result_either(then, now):
+    assert renaming().trial(call("x", result=then), call("x", result=now)) is None
+    assert not same(then, now)
+
+
+def test_a_date_that_the_user_gave_is_input():
+    recorded, asked = at(THEN, "%Y-%m-%d"), at(NOW, "%Y-%m-%d")
+    given = facts(NOW, folder="/elsewhere/b", given=f"agent.py {asked}")
+    assert renaming(now=given).trial(call(f"report of {recorded}"), call(f"report of {asked}")) is None
+    assert same(f"report of {recorded}", f"report of {asked}")
+
+
 def test_there_are_enough_look_alikes():
     assert len(LOOK_ALIKES) >= 60
     assert all(then != now for then, now in LOOK_ALIKES)

@@ -67,7 +67,7 @@ def test_a_name_that_a_model_said_in_pieces_is_said_whole(cuts):
 
 
 def test_what_only_begins_like_a_name_is_left_alone_over_pieces():
-    body = events({"delta": {"text": "/work/alpha"}}, {"delta": {"text": "bet/x"}})
+    body = events({"delta": {"text": " /work/alpha"}}, {"delta": {"text": "bet/x"}})
     assert told(answer(body, "text/event-stream")) == body.decode()
 
 
@@ -105,3 +105,23 @@ def test_many_names_cost_no_more_than_the_answer_is_long():
     body = json.dumps({"ids": [f"call_{number:08d}aB" for number in range(8_000)]}).encode()
     got = json.loads(translated(answer(body), names).body)
     assert got == {"ids": [f"call_{number:08d}cD" for number in range(8_000)]}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 17])
+def test_small_pieces_that_end_within_one_name_are_neither_sent_twice_nor_lost(size):
+    body = events(
+        {"delta": {"text": "see /work/alpha/proj/x and /work/alpha/proj/y"}}, {"delta": {"text": " /work/alpha"}}
+    )
+    sizes = [size] * (len(body) // size)
+    sizes += [len(body) - sum(sizes)] if len(body) % size else []
+    got = translated(answer(body, "text/event-stream", pieces=tuple(sizes)), TABLE)
+    assert all(chunk.size > 0 for chunk in got.chunks)
+    assert sum(chunk.size for chunk in got.chunks) == len(got.body)
+    assert texts(got.body.decode()) == ["see /else/b/x and /else/b/y", " /else"]
+
+
+def test_slashes_that_json_escapes_and_folders_that_only_begin_alike():
+    table = AnswerNames({"/work/alpha": "/else", "\\/work\\/alpha": "\\/else"})
+    body = rb'{"a": "\/work\/alpha\/x", "b": "/work/alpha.bak", "c": "/work/alpha-old/x", "d": "in /work/alpha."}'
+    got = json.loads(translated(answer(body), table).body)
+    assert got == {"a": "/else/x", "b": "/work/alpha.bak", "c": "/work/alpha-old/x", "d": "in /else."}
