@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from rewind.match.facts import SameFact, stands_alone
@@ -50,6 +51,64 @@ def unwrapped(text: str) -> str:
         inner = line[2:-2].rstrip() if is_framed else line.rstrip()
         parts.append(inner if len(inner) == (width - 4 if is_framed else width) else inner + " ")
     return re.sub(r"\s+", " ", "".join(parts))
+
+
+def same_breaks(then: str, now: str) -> bool:
+    """Whether two outputs of the same words but for names break their lines at the same words, except where a line
+    was full: no line is lost, and what is set in is set in as it was."""
+    old, new = list(_words(then)), list(_words(now))
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if old[i].text != new[j].text:
+            steps = next((steps for steps in _STEPS if _meet(old, i + steps[0], new, j + steps[1])), None)
+            if steps is None:
+                return len(old) - i <= _LONGEST_NAME >= len(new) - j  # a name is the last that is said
+            i, j = i + steps[0], j + steps[1]
+        if not old[i].stands_like(new[j]):
+            return False
+        i, j = i + 1, j + 1
+    return True
+
+
+_LONGEST_NAME = 12
+"""Words of a name, at most: a folder may have blanks in it."""
+_STEPS = sorted(product(range(_LONGEST_NAME), repeat=2), key=sum)
+
+
+def _meet(old: "list[_Word]", i: int, new: "list[_Word]", j: int) -> bool:
+    """Whether the same two words follow there."""
+    return [word.text for word in old[i : i + 2]] == [word.text for word in new[j : j + 2]] != []
+
+
+class _Word(NamedTuple):
+    """A word of an output, and how it stands to the one before."""
+
+    text: str
+    place: tuple[int, int] | None
+    """How many line breaks before it somebody wrote, and how far it is set in then; ``None``: on a line that was full
+    before it."""
+
+    def stands_like(self, other: "_Word") -> bool:
+        if self.place is None or other.place is None:
+            return (self.place or other.place or (0, 0))[0] < 2
+        return self.place == other.place
+
+
+def _words(text: str) -> Iterator[_Word]:
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    breaks, room, was_framed = 0, width, False
+    for line in lines:
+        is_framed = len(line) == width > 4 and line[0] == line[-1] == "│"
+        inner = line[2:-2].rstrip() if is_framed else line.rstrip()
+        words = inner.split()
+        if words:
+            is_full = breaks == 1 and was_framed == is_framed and room <= len(words[0])
+            yield _Word(words[0], None if is_full else (breaks, len(inner) - len(inner.lstrip())))
+            yield from (_Word(word, (0, 0)) for word in words[1:])
+            breaks, was_framed = 0, is_framed
+        breaks += 1
+        room = width - 4 * is_framed - len(inner)
 
 
 def window(text: str, at: int) -> tuple[int, int]:

@@ -20,7 +20,16 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.facts import RunFacts, same_facts
 from rewind.match.outline import Outlines
-from rewind.match.parting import FoundFact, Parting, common_beginning, legible, token_span, unwrapped, window
+from rewind.match.parting import (
+    FoundFact,
+    Parting,
+    common_beginning,
+    legible,
+    same_breaks,
+    token_span,
+    unwrapped,
+    window,
+)
 from rewind.match.text_memory import TextMemory
 from rewind.match.tokens import (
     BASE64,
@@ -212,7 +221,7 @@ class Renaming:
         names = self._printed(then, now)
         if names is None:
             names = self._printed(unwrapped(then), unwrapped(now))
-            if names and all(len(name.then) == len(name.now) for name in names):
+            if names and (all(len(name.then) == len(name.now) for name in names) or not same_breaks(then, now)):
                 return None
         return names or None
 

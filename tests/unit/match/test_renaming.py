@@ -590,17 +590,35 @@ def test_what_is_printed_may_differ_in_times_durations_and_names():
 def test_an_output_may_break_its_lines_elsewhere_where_a_name_has_another_length():
     names = renaming(then=facts(THEN, folder="/work/first/harbour"), now=facts(NOW, folder="/elsewhere/north_light.2"))
     rule = "━" * 24
-    long = f"{rule}\nI read /work/first/harbo\nur/note.txt: a name\n0.95 s in all\n{rule}\n"
-    other = f"{rule}\nI read /elsewhere/north_\nlight.2/note.txt: a\nname\n0.11 s in all\n{rule}\n"
+    long = f"{rule}\nI read /work/first/harbo\nur/note.txt: a title\n0.95 s in all\n{rule}\n"
+    other = f"{rule}\nI read /elsewhere/north_\nlight.2/note.txt: a\ntitle\n0.11 s in all\n{rule}\n"
     found = names.outputs(long, other)
     assert found is not None
     assert [pair.kind for pair in found] == ["folder", "duration"]
-    assert names.outputs(long, other.replace("a\nname", "no\nname")) is None
-    assert names.outputs(long, long.replace("a name", "a\nname")) is None, "no name asked for another line break"
+    assert names.outputs(long, other.replace("a\ntitle", "no\ntitle")) is None
+    assert names.outputs(long, long.replace("a title", "a\ntitle")) is None, "no name asked for another line break"
     framed = "╭────────────────────╮\n│ It is in           │\n│ {}{}│\n│ {}│\n╰────────────────────╯\n"
     short = framed.format("/work/first/harbou", " ", f"{'r: a name':19}")
     moved = framed.format("/elsewhere/north_l", " ", f"{'ight.2: a name':19}")
     assert names.outputs(short, moved) is not None
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ("1\n2\n3\n", "1 2 3\n"),
+        ("if x:\n    a()\nb()\n", "if x:\n    a()\n    b()\n"),
+        ("one\n\ntwo\n", "one\ntwo\n"),
+        ("one\ntwo\n", "one\n\n\ntwo\n"),
+        ("total 1\n000 EUR\n", "total 1 000 EUR\n"),
+        ("- one\n- two\n", "- one - two\n"),
+    ],
+)
+def test_lines_that_somebody_wrote_stay_lines_where_a_name_has_another_length(then, now):
+    rule = "=" * 60 + "\n"
+    names = renaming()
+    assert names.outputs(f"{rule}in /work/a ok\n{then}", f"{rule}in /elsewhere/b ok\n{then}") is not None
+    assert names.outputs(f"{rule}in /work/a ok\n{then}", f"{rule}in /elsewhere/b ok\n{now}") is None
 
 
 def test_a_folder_may_be_called_by_its_name_made_fit_for_a_file():
