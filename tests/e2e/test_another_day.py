@@ -1,6 +1,8 @@
 """Another folder, another day, other ids: the recording still answers, and says what it was not exact in."""
 
 import json
+import os
+import re
 import shlex
 import shutil
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rewind.store.cassette.seal import Manifest, seal
 from support.answers import openai_chat
 from support.cli import KEYS
 from support.lab import Lab
@@ -145,6 +148,40 @@ def test_what_the_user_ignores_in_the_output_does_not_count(lab: MakeLab) -> Non
     assert b"ignored text" in ignoring.stderr
     wrong = bench.replay(session, "--ignore-output", "(", "--", *chatty, cwd=here)
     assert (wrong.code, b"not a valid regular expression" in wrong.stderr) == (2, True)
+
+
+def test_a_folder_whose_name_is_no_text_is_a_folder(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, os.fsdecode(b"th\xe8re"))
+    command = [sys.executable, "agent.py", "refund"]
+    for one, other in ((here, there), (there, here)):
+        session = bench.record(command, cwd=one).session
+        again = bench.replay(session, "--json", "--", *command, cwd=other)
+        assert json.loads(again.stdout)["session"], again.talk
+
+
+FACTS = {
+    "an offset of no zone": {"utc_offset": "9" * 400},
+    "a folder that no system has": {"home": "/\udcff\ud800", "temp": "/\0"},
+    "endless names": {"home": "/" + "a/" * 200_000, "user": "b" * 100_000},
+    "patterns and words": {"home": "/(.*)+", "temp": "/[[", "user": "the", "host": ".*"},
+}
+
+
+def test_a_strangers_cassette_may_say_anything_of_its_run(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "agent.py", "refund"]
+    session = bench.record(command, cwd=here).ok().session
+    bench.rewind("export", session, "-o", "a.rw").ok()
+    begin, _, records = (bench.folder / "a.rw").read_text().partition("\n")
+    manifest = Manifest(steps=json.loads(begin)["steps"], size=json.loads(begin)["size"])
+    for name, told in FACTS.items():
+        claimed = json.dumps(told).join(re.split(r'(?<="facts": ){[^}]*}', records))
+        assert claimed != records
+        (bench.folder / "b.rw").write_bytes(seal(claimed, manifest))
+        again = bench.replay(str(bench.folder / "b.rw"), "--json", "--", *command, cwd=there)
+        assert json.loads(again.ok().stdout)["played"] == 2, name
 
 
 def test_bytes_that_are_no_text_are_compared_as_bytes(lab: MakeLab) -> None:

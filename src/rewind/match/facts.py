@@ -109,12 +109,13 @@ def _spellings(folder: str, facts: RunFacts) -> Iterator[str]:
     home = facts.folders.get("home", "")
     yield folder if len(folder) >= _LEAST_PATH else ""
     yield "~" + folder[len(home) :] if home and folder.startswith(home + "/") else ""
-    yield _if_other(quote(folder), folder)
-    yield quote(folder, safe="")
+    data = folder.encode("utf-8", "surrogateescape")
+    yield _if_other(quote(data), folder)
+    yield quote(data, safe="")
     yield _if_other(folder.replace("/", "\\/"), folder)
     yield re.sub(r"[^A-Za-z0-9]", "-", folder)  # Claude Code names a project's folder so
     for digest in ("sha256", "sha1", "md5"):  # Gemini CLI names one by its hash
-        yield hashlib.new(digest, folder.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
+        yield hashlib.new(digest, data, usedforsecurity=False).hexdigest()
 
 
 def _if_other(written: str, folder: str) -> str:

@@ -11,13 +11,15 @@ from pathlib import Path
 from rewind.dataclass import dataclass
 from rewind.match.facts import RunFacts
 from rewind.match.renaming import Renaming
-from rewind.match.written_times import RunClock
+from rewind.match.written_times import DAY, RunClock
 from rewind.model.clock import Clock
 from rewind.model.names import MatchMode
 from rewind.model.session import Recording
 from rewind.runs.harness import facts_of_process
 
 _FOLDERS = ("folder", "logical", "home", "temp")
+_LONGEST = 4096
+"""Characters of a path, at most."""
 _GIT_SECONDS = 2.0
 _CLOCK_NOISE = 2.0
 """Seconds that asking for the time may take."""
@@ -127,15 +129,26 @@ def _environments(pid: int) -> Iterator[dict[str, str]]:
 
 
 def _only(facts: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    return {name: facts[name] for name in names if facts.get(name)}
+    """Those that are there, and that a system can have: a stranger's cassette may say anything."""
+    return {
+        name: facts[name] for name in names if 0 < len(facts.get(name, "")) <= _LONGEST and _is_of_bytes(facts[name])
+    }
+
+
+def _is_of_bytes(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def _offsets(local: str | None) -> tuple[int, ...]:
     """A time without a zone is one of UTC, or of the place."""
     try:
-        return tuple(dict.fromkeys((0, int(local or 0))))
+        offset = int(local or 0)
     except ValueError:
         return (0,)
+    return (0, offset) if 0 < abs(offset) < DAY else (0,)
 
 
 def _text(data: bytes | None) -> str:
