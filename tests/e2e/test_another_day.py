@@ -87,7 +87,7 @@ def test_a_run_elsewhere_is_answered_in_its_own_names(lab: MakeLab) -> None:
     assert len(list(there.glob("*.txt"))) == 1, "the answer names the folder of the run that got it"
     assert len(list(here.glob("*.txt"))) == 1, "and nothing was written where it was recorded"
     shown = bench.replay(session, "--", *command, "refund", cwd=there).ok()
-    assert b"2/2 steps replayed (0 exact, 2 same but for " in shown.stderr
+    assert b"2/2 steps replayed (0 exact, 2 but for " in shown.stderr
     assert b"output identical but for " in shown.stderr
     assert bench.replay(session, "--exact", "--", *command, "refund", cwd=there).code == 4
     assert bench.replay(session, "--", *command, "return", cwd=there).code == 4

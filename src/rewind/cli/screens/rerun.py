@@ -226,16 +226,16 @@ def _print_misses(terminal: Terminal, misses: Sequence["MissNote"]) -> None:
 
 
 def _how(result: "ReplayResult") -> str:
-    """``(9 exact, 3 same but for 2 dates and 1 id)``; nothing where all were exact."""
+    """``(9 exact, 3 but for 2 dates and 1 id)``; nothing where all were exact."""
     if not result.renamed:
         return ""
     return f" ({result.exact} exact, {renamed_text(result.renamed)})"
 
 
 def renamed_text(renamed: Mapping[int, tuple[Renamed, ...]]) -> str:
-    """``3 same but for 2 dates and 1 id``: the steps, and all that they call otherwise, each once."""
+    """``3 but for 2 dates and 1 id``: the steps, and all that they call otherwise, each once."""
     names = dict.fromkeys(pair for pairs in renamed.values() for pair in pairs)
-    return f"{len(renamed)} same but for {names_text(names)}"
+    return f"{len(renamed)} but for {names_text(names)}"
 
 
 def names_text(pairs: Iterable[Renamed]) -> str:
