@@ -332,7 +332,7 @@ def _read(source: _Source, name: str, kind: str) -> Any:
 _WANTED = {
     "bool": "true or false",
     "list": "a list of strings",
-    "patterns": "a list of regular expressions that match some text",
+    "patterns": "a list of valid regular expressions, none of which matches the empty text",
     "match": "one of exact, fields, renamed",
     "path": "a path",
     "text": "a string",

@@ -337,6 +337,7 @@ def test_config_shows_each_value_and_its_origin(
     assert re.search(rf"^home +{re.escape(str(home))} +REWIND_HOME$", ran.text, re.MULTILINE)
     assert re.search(r"^ignore +metadata.id +\S+pyproject.toml \[tool.rewind\]$", ran.text, re.MULTILINE)
     assert re.search(r"^durable +false +default$", ran.text, re.MULTILINE)
+    assert re.search(r"^match +renamed; in pytest fields +default$", ran.text, re.MULTILINE)
     assert "REWIND_DURABEL is set, but is not a setting. Did you mean REWIND_DURABLE?" in ran.talk
     settings = {row["name"]: row for row in rewind("config", "--json").json()["settings"]}
     assert settings["upstream_proxy"]["value"] == "http://me:***@proxy:1"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # each command brings its own engine
     from rewind.reading.setup import Setup
     from rewind.reading.verify import Verification
 
+_UNSET = {"match": "renamed; in pytest fields"}
+"""What holds if the setting is not set and commands differ in their default."""
 _SETTINGS = (Column("setting"), Column("value", flexible=True), Column("origin", flexible=True))
 
 
@@ -73,7 +75,11 @@ def print_settings(terminal: Terminal, settings: Settings) -> None:
         terminal,
         _SETTINGS,
         [
-            (name, _shown(value), Span(", ".join(map(str, settings.origin(name))), "dim"))
+            (
+                name,
+                _shown(_UNSET.get(name) if value is None else value),
+                Span(", ".join(map(str, settings.origin(name))), "dim"),
+            )
             for name, value in settings.values().items()
         ],
     )
