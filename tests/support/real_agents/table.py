@@ -69,6 +69,7 @@ def _codex(installed: Path, _place: Place) -> list[str]:
 
 
 def _codex_settings(place: Place) -> None:
+    """Codex asks for a WebSocket first, seven times, unless it is told that its provider has none."""
     folder = place.home / ".codex"
     folder.mkdir()
     (folder / "config.toml").write_text(
@@ -88,7 +89,8 @@ def _gemini_settings(place: Place) -> None:
 
 
 def _aider(installed: Path, _place: Place) -> list[str]:
-    quiet = "--yes-always --no-git --no-check-update --no-show-release-notes"
+    # Without --no-analytics it draws lots whether it sends any, and fetches more for those.
+    quiet = "--yes-always --no-git --no-check-update --no-show-release-notes --no-analytics"
     test = ["--auto-test", "--test-cmd", "sh check.sh", "--message", QUESTION, "answer.txt"]
     return [str(installed / "bin" / "aider"), "--model", "gpt-4o-mini", "--edit-format", "diff", *quiet.split(), *test]
 
@@ -168,6 +170,13 @@ AGENTS: tuple[RealAgent, ...] = (
         script=Script(ToolUse("exec", {}, source=CODEX_SOURCE)),
         static=True,
         rota=True,
+    ),
+    RealAgent(
+        name="codex, sockets first",
+        install="codex",
+        command=_codex,
+        script=Script(ToolUse("exec", {}, source=CODEX_SOURCE)),
+        static=True,
     ),
     RealAgent(
         name="gemini-cli",

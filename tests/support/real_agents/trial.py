@@ -94,7 +94,8 @@ def run_trial(agent: RealAgent, folder: Path, trust: Trust) -> Trial:
         # Whatever host is asked for, nothing leaves this machine.
         upstream = [f"--connect-to=::127.0.0.1:{provider.port}", f"--upstream-ca={trust.ca_file}"]
         hosts = [f"--host={host}" for host in agent.hosts]
-        recorded = _rewind(agent, here, store, "record", *upstream, *hosts, more=KEYS)
+        keys = KEYS | {"CODEX_API_KEY": KEYS["OPENAI_API_KEY"]}
+        recorded = _rewind(agent, here, store, "record", *upstream, *hosts, more=keys)
         (folder / "record.err").write_bytes(recorded.stderr)
         assert recorded.code == 0, f"{agent.name} could not be recorded: {recorded.talk[-3000:]}{recorded.text[-2000:]}"
         assert NOTE in recorded.text, f"{agent.name} did not say what the note says: {recorded.text[-2000:]}"
