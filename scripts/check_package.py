@@ -24,7 +24,7 @@ IN_SDIST = (
     "requirements/constraints.txt",
     "tests/conftest.py",
 )
-NEVER = ("node_modules", "__pycache__", ".venv", "shared/traffic")
+NEVER = ("node_modules", "__pycache__", ".venv", ".agents", "shared/traffic")
 
 
 def main(folder: Path) -> int:
