@@ -229,7 +229,7 @@ TIME = TokenKind(
     patterns=WRITINGS,
     uses=_AS_CAUSE,
 )
-_MEASURED = r"(?:duration|elapsed|latency|wall[ _]?time)"
+_MEASURED = r"(?:duration|elapsed|latency|wall[ _]?time|time_(?:total|connect|starttransfer))"
 DURATION = TokenKind(
     noun="duration",
     reason="How long something took, measured: a fraction of seconds, or in units that nobody plans in. Whole seconds, "
@@ -237,8 +237,10 @@ DURATION = TokenKind(
     evidence=Evidence.FREE,
     uses=Uses(matching=Scope.RESULTS, cause=Scope.RESULTS, decision=Scope.COUNTS),
     patterns=(
-        re.compile(r"(?<![\w.,-])\d+[.,]\d+ ?(?:s|secs?|seconds?)(?!\w)"),
-        re.compile(r"(?<![\w.,-])\d+(?:[.,]\d+)?(?: ?(?:ms|µs|μs|ns|msecs?|milliseconds?|microseconds?)|us)(?!\w)"),
+        re.compile(  # 1.21s, 950 ms: the same program writes both
+            r"(?<![\w.,-])(?:\d+[.,]\d+ ?(?:s|secs?|seconds?)"
+            r"|\d+(?:[.,]\d+)?(?: ?(?:ms|µs|μs|ns|msecs?|milliseconds?|microseconds?)|us))(?!\w)"
+        ),
         re.compile(rf"(?<![A-Za-z])(?:in|took|{_MEASURED})[:=]? (?P<token>\d+ ?s)(?!\w)", re.IGNORECASE),
         re.compile(r"(?<![\w.])(?:\d+h ?)?\d+m ?\d+\.\d+s(?!\w)"),
         re.compile(  # duration: 0.31, "wall_time_seconds":0.000017916
@@ -250,7 +252,7 @@ DURATION = TokenKind(
             r"(?<![A-Za-z])\w{0,24}(?:[Dd]uration|[Ee]lapsed|[Ll]atency|took|[Tt]ime)_?(?:ms|[Mm]illis|us|ns|Ms|seconds)"
             r"[\"']?\s{0,2}[:=]\s{0,2}(?P<token>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])"
         ),
-        re.compile(r"(?<![\w:.])\d+:\d\d:\d\d\.\d{3,9}(?![\w:])"),
+        re.compile(r"(?<![\w:.])\d+:\d\d:\d\d\.\d{3,9}(?![\w:])|(?<=\()\d+:\d\d:\d\d(?=\))"),
     ),
 )
 PORT = TokenKind(

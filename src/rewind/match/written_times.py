@@ -57,6 +57,8 @@ WRITINGS: tuple[re.Pattern[str], ...] = (
     _written(rf"{_WEEKDAY}?{_MONTH} {_DAY},? {_YEAR}{_LATER}"),
     # Mon, 16 Nov 2026 10:15:30 GMT; 16 November 2026
     _written(rf"{_WEEKDAY}?{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_LATER}"),
+    # 16/Nov/2026:10:15:30 +0000, as logs of web servers have it
+    _written(rf"(?P<day>\d\d)/{_MONTH}/{_YEAR}:{_CLOCK}{_ZONE}"),
     # Mon Nov 16 10:15:30 UTC 2026
     _written(rf"{_WEEKDAY}{_MONTH} {{1,2}}{_DAY} {_CLOCK}(?: (?P<zone>(?-i:[A-Z]{{3,5}})))? {_YEAR}"),
     # 11/16/2026, 10:15:30 AM; 16.11.2026: which of the two is the month is tried

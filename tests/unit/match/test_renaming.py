@@ -543,17 +543,47 @@ def test_a_request_that_is_nested_deep_is_compared():
     assert names.outlines().of(call("x", deep=then)) == names.outlines().of(call("x", deep=now))
 
 
+AMOUNTS = [
+    ("Runtime: 120 min", "Runtime: 135 min"),
+    ("took 5 tablets", "took 6 tablets"),
+    ("height 1.5 m", "height 1.6 m"),
+    ("duration 30 days", "duration 45 days"),
+    ("elapsed: 12", "elapsed: 13"),
+]
+LOGGED = [
+    "%a %b %d %H:%M:%S UTC %Y",
+    "-rw-r--r-- 1 ada ada 12 %b %d %H:%M notes.md",
+    "-rw-r--r-- 1 ada ada 12 %Y-%m-%d %H:%M:%S.123456789 +0000 notes.md",
+    '127.0.0.1 - - [%d/%b/%Y:%H:%M:%S +0000] "GET / HTTP/1.1" 200',
+    "%Y-%m-%d %H:%M:%S,123 INFO start",
+    "Date:   %a %b %d %H:%M:%S %Y +0000",
+]
+
+
+@pytest.mark.parametrize("form", LOGGED)
+def test_times_as_programs_print_them_are_names(form):
+    assert renaming().trial(call("x", result=at(THEN, form)), call("x", result=at(NOW, form, 7))) is not None
+
+
 def test_how_long_a_tool_took_is_a_name_in_its_result_and_nowhere_else():
     names = renaming()
     results = [
         ("41 passed in 0.31s", "41 passed in 0.52s"),
         ("duration_ms: 254", "duration_ms: 1031"),
         ("3 ms", "4 ms"),
+        ("== 41 passed in 71.31s (0:01:11) ==", "== 41 passed in 65.22s (0:01:05) =="),
+        ("added 120 packages in 3s", "added 120 packages in 14s"),
+        ("Duration  1.21s (transform 50ms, setup 0ms)", "Duration  950ms (transform 61ms, setup 0ms)"),
+        ("ok  \texample.com/x\t0.003s", "ok  \texample.com/x\t0.012s"),
+        ("real\t0m1.234s\nuser\t0m0.100s", "real\t0m0.934s\nuser\t0m0.080s"),
+        ("time_total: 0.123456", "time_total: 0.234567"),
+        ("icmp_seq=1 ttl=64 time=0.045 ms", "icmp_seq=1 ttl=64 time=0.051 ms"),
+        ('"wall_time_seconds": 1e-05', '"wall_time_seconds": 0.2'),
     ]
     for then, now in results:
         assert names.trial(call("x", result=then), call("x", result=now)) is not None
         assert names.trial(call(then), call(now)) is None
-    for then, now in [("41 passed", "42 passed"), ("28 days", "24 days"), ("2.5 kg", "2.6 kg")]:
+    for then, now in [("41 passed", "42 passed"), ("28 days", "24 days"), ("2.5 kg", "2.6 kg"), *AMOUNTS]:
         assert names.trial(call("x", result=then), call("x", result=now)) is None
 
 
