@@ -150,6 +150,19 @@ def test_what_the_user_ignores_in_the_output_does_not_count(lab: MakeLab) -> Non
     assert (wrong.code, b"not a valid regular expression" in wrong.stderr) == (2, True)
 
 
+def test_where_a_run_ran_is_no_reason_why_it_parted_from_another(lab: MakeLab) -> None:
+    bench = lab(obeying)
+    here, there = agent(bench, "here"), agent(bench, "there")
+    command = [sys.executable, "-c", AGENT.replace("time.perf_counter()", "1.0")]
+    first, second, other = (
+        bench.record([*command, topic], cwd=folder).ok().session
+        for topic, folder in (("refund", here), ("refund", there), ("return", there))
+    )
+    bench.rewind("bisect", first, second).ok()
+    parted = json.loads(bench.rewind("bisect", first, other, "--json").stdout)
+    assert str(there) not in json.dumps(parted["causes"])
+
+
 def test_a_folder_whose_name_is_no_text_is_a_folder(lab: MakeLab) -> None:
     bench = lab(obeying)
     here, there = agent(bench, "here"), agent(bench, os.fsdecode(b"th\xe8re"))

@@ -18,10 +18,12 @@ from rewind.compare.delta import (
     Difference,
     NamedPlace,
     answer_differences,
+    noise_of,
     text_differences,
     tool_differences,
     value_differences,
 )
+from rewind.compare.folders import RunFolders
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.texts import noise_values
 from rewind.compare.turn import GrowingHistories, turn_differences
@@ -174,8 +176,20 @@ class Comparison:
     def _once(self, key: Hashable, find: Callable[[], Iterable[Difference]]) -> tuple[Difference, ...]:
         """Prompts, tools and parameters stand in every call: each pair of values is compared once."""
         if key not in self._found:
-            self._found[key] = tuple(find())
+            self._found[key] = tuple(map(self._less_folders, find()))
         return self._found[key]
+
+    def _less_folders(self, found: Difference) -> Difference:
+        """Where a run ran is no reason why it went another way: its folders are noise, as ids are."""
+        if found.noise is not None or not found.before or not found.after or not self._folders.differ:
+            return found
+        after = self._folders.as_in_first(found.after)
+        noise = None if after == found.after else noise_of(found.aspect, found.before, after)
+        return found if noise is None else replace(found, noise=replace(noise, names=(*noise.names, "a folder")))
+
+    @cached_property
+    def _folders(self) -> RunFolders:
+        return RunFolders(*(run.recording.session.start for run in (self.a, self.b)))
 
     def _asked(self, a: Move, b: Move) -> tuple[Asked, Asked]:
         return self.a.asked(a.index), self.b.asked(b.index)

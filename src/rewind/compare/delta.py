@@ -235,7 +235,7 @@ def text_differences(
             fate=_fate(old or None, new or None),
             about=about,
             tool=tool,
-            noise=_noise(aspect, old, new) if old and new else None,
+            noise=noise_of(aspect, old, new) if old and new else None,
         )
 
 
@@ -262,7 +262,7 @@ def field_difference(aspect: Aspect, place: DifferencePlace, before: str | None,
         before=before,
         after=after,
         fate=_fate(before, after),
-        noise=_noise(aspect, before, after) if before is not None and after is not None else None,
+        noise=noise_of(aspect, before, after) if before is not None and after is not None else None,
     )
 
 
@@ -279,7 +279,8 @@ def _fate(before: str | None, after: str | None) -> Fate:
     return Fate.ADDED if before is None else Fate.DROPPED
 
 
-def _noise(aspect: Aspect, before: str, after: str) -> Noise | None:
+def noise_of(aspect: Aspect, before: str, after: str) -> Noise | None:
+    """What alone two texts differ in, if that means nothing; a day means something in an answer."""
     noise = only_noise(before, after)
     answers = aspect in (Aspect.ANSWER, Aspect.CALLS)
     return None if noise is not None and answers and noise.may_be_fact else noise

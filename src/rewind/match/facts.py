@@ -14,6 +14,9 @@ from rewind.dataclass import dataclass
 from rewind.match.tokens import FOLDER, NAME, TokenKind
 from rewind.match.written_times import RunClock
 
+FOLDERS = ("folder", "logical", "home", "temp")
+_LONGEST = 4096
+"""Characters of a path, at most."""
 _LEAST_NAME = 2
 _LEAST_PATH = 3
 """Characters of a name, or of a folder, that is looked for in texts."""
@@ -46,6 +49,20 @@ class RunFacts:
         """Whether the user wrote a word that is also a name of the run: ``deploy.py staging``, on a branch of that
         name. As a part of a path or of a file's name it is none."""
         return re.search(rf"(?<![\w./@-]){re.escape(name)}(?![\w/@-]|\.\w)", self.given) is not None
+
+
+def possible_facts(facts: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Those that are there, and that a system can have: a stranger's cassette may say anything."""
+    return {
+        name: facts[name] for name in names if 0 < len(facts.get(name, "")) <= _LONGEST and _is_of_bytes(facts[name])
+    }
+
+
+def _is_of_bytes(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

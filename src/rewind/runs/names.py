@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from rewind.dataclass import dataclass
-from rewind.match.facts import RunFacts
+from rewind.match.facts import FOLDERS, RunFacts, possible_facts
 from rewind.match.renaming import Renaming
 from rewind.match.written_times import DAY, RunClock
 from rewind.model.clock import Clock
@@ -17,9 +17,6 @@ from rewind.model.names import MatchMode
 from rewind.model.session import Recording
 from rewind.runs.harness import facts_of_process
 
-_FOLDERS = ("folder", "logical", "home", "temp")
-_LONGEST = 4096
-"""Characters of a path, at most."""
 _GIT_SECONDS = 2.0
 _CLOCK_NOISE = 2.0
 """Seconds that asking for the time may take."""
@@ -75,8 +72,8 @@ def _then(recording: Recording, stdin: bytes | None) -> RunFacts:
         names |= {"commit": around.commit or "", "branch": around.branch or ""}
     return RunFacts(
         clock=RunClock(began=start.started, until=lambda: ended, offsets=_offsets(start.facts.get("utc_offset"))),
-        folders=_only(folders, _FOLDERS),
-        names=_only(names, ("user", "host", "commit", "branch")),
+        folders=possible_facts(folders, FOLDERS),
+        names=possible_facts(names, ("user", "host", "commit", "branch")),
         given="\n".join((*start.command, _text(stdin))),
     )
 
@@ -92,8 +89,8 @@ def _now(recording: Recording, new: NewRun) -> RunFacts:
             until=lambda: new.clock.now() + ahead,
             offsets=_offsets(str(time.localtime().tm_gmtoff)),
         ),
-        folders=_only(facts, _FOLDERS),
-        names=_only(facts, ("user", "host", "commit", "branch")),
+        folders=possible_facts(facts, FOLDERS),
+        names=possible_facts(facts, ("user", "host", "commit", "branch")),
         given="\n".join((*new.command, _text(new.stdin), *new.given, *new.environ.values())),
     )
 
@@ -126,20 +123,6 @@ def _environments(pid: int) -> Iterator[dict[str, str]]:
             continue
         pairs = (os.fsdecode(pair).partition("=") for pair in variables.split(b"\0"))
         yield {name: value for name, _, value in pairs}
-
-
-def _only(facts: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Those that are there, and that a system can have: a stranger's cassette may say anything."""
-    return {
-        name: facts[name] for name in names if 0 < len(facts.get(name, "")) <= _LONGEST and _is_of_bytes(facts[name])
-    }
-
-
-def _is_of_bytes(text: str) -> bool:
-    try:
-        return b"\0" not in text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return False
 
 
 def _offsets(local: str | None) -> tuple[int, ...]:
