@@ -33,9 +33,13 @@ def common_beginning(then: str, now: str, i: int, j: int) -> int:
 
 
 def legible(text: str) -> str:
-    """The text, as long as it was, with blanks where its reader sees a line break or a colour: a token may begin behind
-    them, and their letters are no part of it."""
-    return _ESCAPES.sub(lambda found: " " * len(found[0]), text) if "\\" in text or "\x1b" in text else text
+    """The text, as long as it was, with line breaks and blanks where its reader sees a line break or a colour: a token
+    may begin behind them, and their letters are no part of it."""
+    return _ESCAPES.sub(_seen, text) if "\\" in text or "\x1b" in text else text
+
+
+def _seen(escape: re.Match[str]) -> str:
+    return (" " if escape[0].endswith("m") else "\n") * len(escape[0])
 
 
 def unwrapped(text: str) -> str:

@@ -13,7 +13,7 @@ def test_texts_share_what_they_begin_with() -> None:
         assert common_beginning(shared, shared + "2", 0, 0) == len(shared)
 
 
-def test_line_breaks_and_colours_within_a_text_are_blanks_and_it_is_as_long_as_before() -> None:
+def test_line_breaks_and_colours_within_a_text_are_seen_as_such_and_it_is_as_long_as_before() -> None:
     text = "a\\nb \\\\tc \x1b[32md\x1b[0m\\u001b[1me C:\\word"
-    assert legible(text) == "a  b    c      d             e C:\\word"
+    assert legible(text) == "a\n\nb \n\n\nc      d             e C:\\word"
     assert len(legible(text)) == len(text)
