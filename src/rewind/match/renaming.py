@@ -63,6 +63,7 @@ _MOST_WORK = 200_000
 _TOKEN_WORK, _PAGE = 8, 4096
 _CODE = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]++\d|\d++[A-Za-z])[A-Za-z0-9]*+")
 """A word with letters and digits in it: the least that an id is made of."""
+_ID_FIELD = re.compile(r"(?:^|_|-|[a-z])(?:ids?|Ids?|ID|key|Key|uuid|UUID|nonce|token|session|trace|cursor|container)$")
 _CLOCK_TIME = re.compile(r":\d|\d{9}|\d[T_]\d")
 _WITHOUT_SHAPE = (HEXADECIMAL, BASE64, PREFIXED, LABELLED)
 _TRANSLATED = (UUID, ULID, BEDROCK, PREFIXED, LABELLED, HEXADECIMAL, BASE64, TEMPORARY, MKDTEMP)
@@ -204,15 +205,16 @@ class Renaming:
         facts = (fact.fact for fact in self._facts)
         return {fact.then: fact.now for fact in facts if fact.kind is FOLDER and not fact.is_part}
 
-    def values(self, then: Any, now: Any) -> bool:
-        """Whether two plain JSON values, each a message of a WebSocket, are the same but for names; these then hold."""
+    def values(self, then: Any, now: Any) -> tuple[Renamed, ...] | None:
+        """The names in which two plain JSON values differ, each a message of a WebSocket; they hold from then on.
+        ``None`` where they differ in more."""
         written = [json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") for value in (then, now)]
         trial = _Trial(bodies=(written[0], written[1]))
         if not self._same(then, now, trial):
-            return False
+            return None
         self._hold(trial)
         self._see(now)
-        return True
+        return tuple(trial.pairs)
 
     # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -232,7 +234,7 @@ class Renaming:
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _same(self, then: Any, now: Any, trial: _Trial, *, whole: bool = False) -> bool:
-        """``whole``: the value is that of a field, of an object."""
+        """``whole``: the value is that of a field for ids."""
         if then is now:
             return True
         if type(then) is not type(now) and not (isinstance(then, list) and isinstance(now, list)):
@@ -241,7 +243,8 @@ class Renaming:
             return self._texts(then, now, trial, is_field=whole)
         if isinstance(then, dict):
             return then.keys() == now.keys() and all(
-                self._same(value, now[key], trial, whole=True) for key, value in then.items()
+                self._same(value, now[key], trial, whole=_ID_FIELD.search(key) is not None)
+                for key, value in then.items()
             )
         if isinstance(then, list):
             return len(then) == len(now) and all(map(self._same, then, now, repeat(trial)))
@@ -295,9 +298,10 @@ class Renaming:
             ends = at.behind(fact)
             if ends is not None:
                 return _SameToken(Renamed(fact.kind.noun, fact.then, fact.now), *ends)
+        is_strict = self._only_fields and not trial.printed
         for kind, pattern, scope in self._rows[trial.printed]:
             for old, new in at.tokens(pattern):
-                if self._only_fields and kind.noun == "id" and not trial.printed and not at.is_whole(old, new):
+                if is_strict and kind.evidence is Evidence.BOUND and not at.is_whole(old, new):
                     continue
                 if scope is Scope.RESULTS and not is_result():
                     break

@@ -131,7 +131,7 @@ def _is_of_both_cases(text: str) -> bool:
 
 def _is_hexadecimal(text: str) -> bool:
     """Forty digits are a SHA-1, of contents or of a commit; twelve in capitals the address of a network card."""
-    drawn = _has_both(text) and _changes(text) >= max(2, len(text) * 0.1)
+    drawn = _has_both(text) and _changes(text) >= max(2 if len(text) > 12 else 3, len(text) * 0.1)
     return drawn and len(text) != 40 and not (len(text) == 12 and text.isupper())
 
 

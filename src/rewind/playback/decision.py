@@ -74,9 +74,9 @@ class Policy(Protocol):
         """The answer to a request that was recorded byte for byte, without understanding it."""
         return None
 
-    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
-        """Whether a WebSocket message that is not the recorded one may be taken for it."""
-        return False
+    def frame_names(self, recorded: Any, sent: Any) -> tuple[Renamed, ...] | None:
+        """The names in which a WebSocket message differs from the recorded one; ``None`` where it differs in more."""
+        return None
 
     def decide(self, call: Call) -> Decision:
         """Called once per call, in order of arrival."""

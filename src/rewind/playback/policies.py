@@ -13,6 +13,7 @@ from rewind.match.nearest import RecordedCall, explain_miss
 from rewind.match.renaming import Renaming
 from rewind.model.http import HttpRequest, RequestHead
 from rewind.model.ids import blob_id
+from rewind.model.names import Renamed
 from rewind.model.step import Step
 from rewind.playback.decision import Decision, Forward, Policy, Refuse, Serve
 from rewind.playback.renamed_steps import RenamedSteps
@@ -117,8 +118,8 @@ class Replay(Policy):
             self._renamed.was_exact(step)
         return Serve(step=step)
 
-    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
-        return self._renamed is not None and self._renamed.frame_agrees(recorded, sent)
+    def frame_names(self, recorded: Any, sent: Any) -> tuple[Renamed, ...] | None:
+        return None if self._renamed is None else self._renamed.frame_names(recorded, sent)
 
     def decide(self, call: Call) -> Decision:
         try:

@@ -83,8 +83,8 @@ class RenamedSteps:
                 self._renaming.was_exact(recorded)
         self._exact.clear()
 
-    def frame_agrees(self, recorded: Any, sent: Any) -> bool:
-        """Whether two WebSocket messages are the same but for names, which hold from then on."""
+    def frame_names(self, recorded: Any, sent: Any) -> tuple[Renamed, ...] | None:
+        """The names in which two WebSocket messages differ, which hold from then on."""
         return self._renaming.values(recorded, sent)
 
     def translated(self, response: HttpResponse) -> HttpResponse:

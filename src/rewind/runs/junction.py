@@ -155,6 +155,8 @@ class RecordedExchange(PassThrough):
         self._arrived = False
         self._answer: AnswerRecorder | None = None
         self._changed: HttpRequest | None = None
+        self._served: int | None = None
+        """The step that answers."""
 
     def early(self) -> bool:
         return self._early
@@ -217,7 +219,13 @@ class RecordedExchange(PassThrough):
 
     def frame_agrees(self, recorded: str, sent: str) -> bool:
         then, now = _frame_meaning(recorded), _frame_meaning(self._junction.redactor.text(sent))
-        return bool(then == now) or self._junction.policy.frame_agrees(then, now)
+        if then == now:
+            return True
+        names = self._junction.policy.frame_names(then, now)
+        if names and self._served is not None:
+            renamed = self._junction.tally.renamed
+            renamed[self._served] = tuple(dict.fromkeys((*renamed.get(self._served, ()), *names)))
+        return names is not None
 
     def missed(self, reason: str) -> None:
         self._junction.tally.misses.append(MissNote(reason=reason, detail=f"{self._head.url}: {reason}"))
@@ -325,6 +333,7 @@ class RecordedExchange(PassThrough):
             response = decision.in_our_names(response)
             junction.tally.renamed[step.index] = decision.renamed
         junction.tally.served.append(step)
+        self._served = step.index
         junction.tally.drifted += decision.drifted
         self._write(lambda step_writer: step_writer.copy(step, response))
         return Play(response=response, ending=step.response.ending, pace=junction.pace)

@@ -591,6 +591,8 @@ def test_in_fields_only_ids_that_are_a_whole_value_are_names():
     names = renaming(mode="fields")
     assert names.trial(call("x", session_id=ID_1), call("x", session_id=ID_2)) is not None
     assert not same(f"session {ID_1}", f"session {ID_2}", renaming(mode="fields"))
+    assert not same(ID_1, ID_2, renaming(mode="fields")), "a message is no field for ids"
+    assert not same("/tmp/tmpab12cd_x", "/tmp/tmpzz93k1_q", renaming(mode="fields"))
     assert same(f"It is {at(THEN, '%Y-%m-%d')}", f"It is {at(NOW, '%Y-%m-%d')}", renaming(mode="fields"))
     assert same("in /work/a", "in /elsewhere/b", renaming(mode="fields"))
 
@@ -700,5 +702,5 @@ def test_messages_of_a_websocket_may_differ_in_names():
     names = renaming()
     assert names.values({"type": "response.create", "session": ID_1}, {"type": "response.create", "session": ID_2})
     assert names.values({"session": ID_1, "n": 2}, {"session": ID_2, "n": 2})
-    assert not names.values({"session": ID_1}, {"session": str(uuid.UUID(int=7))})
-    assert not names.values({"text": "refund"}, {"text": "return"})
+    assert names.values({"session": ID_1}, {"session": str(uuid.UUID(int=7))}) is None
+    assert names.values({"text": "refund"}, {"text": "return"}) is None
