@@ -51,6 +51,11 @@ class RenamedSteps:
         return self._begin()
 
     @cached_property
+    def _unplayed(self) -> list[int]:
+        """The next one last; some of them were played since."""
+        return list(self._tape.indexes())[::-1]
+
+    @cached_property
     def _outlines(self) -> Outlines:
         return self._renaming.outlines()
 
@@ -64,16 +69,32 @@ class RenamedSteps:
     def take(self, call: Call) -> RenamedStep | None:
         """The step, now played; ``None`` where there is none."""
         work = WorkBudget()
+        # Most agents ask in the order of the recording: what comes first would be tried first anyway.
+        first = self._first_unplayed()
+        if first is not None and (found := self._tried(first, call, work)) is not None:
+            return found
         for step in self._candidates(self._outlines.of(call)):
-            self._look_at_exact()
-            recorded = self._call(step)
-            trial = None if recorded is None else self._renaming.trial(recorded, call, work)
-            if trial is not None:
-                self._names.update(trial.translated)
-                return RenamedStep(self._tape.take_step(step.index), self._renaming.keep(trial, call))
+            if first is not None and step.index == first.index:
+                continue
+            if (found := self._tried(step, call, work)) is not None:
+                return found
             if not work.spend(1):
                 return None
         return None
+
+    def _tried(self, step: Step, call: Call, work: WorkBudget) -> RenamedStep | None:
+        self._look_at_exact()
+        recorded = self._call(step)
+        trial = None if recorded is None else self._renaming.trial(recorded, call, work)
+        if trial is None:
+            return None
+        self._names.update(trial.translated)
+        return RenamedStep(self._tape.take_step(step.index), self._renaming.keep(trial, call))
+
+    def _first_unplayed(self) -> Step | None:
+        while self._unplayed and self._tape.played(self._unplayed[-1]):
+            self._unplayed.pop()
+        return self._step(self._unplayed[-1]) if self._unplayed else None
 
     def _look_at_exact(self) -> None:
         for index in self._exact:
