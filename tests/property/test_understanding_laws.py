@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rewind.match.call import understand
@@ -95,6 +95,7 @@ def asking(head: RequestHead, body: Any, media: str = "application/json") -> Htt
     return replace(request_of(body), head=replace(head, headers=(("content-type", media), *others)))
 
 
+@example(head=HEADS[0], media="application/json", status=400, asked=b"", answered=b"\t")
 @given(
     head=st.sampled_from(HEADS),
     media=st.sampled_from(MEDIA),

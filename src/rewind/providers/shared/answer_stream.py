@@ -111,11 +111,11 @@ def _sequence(text: str) -> tuple[tuple[Any, ...], bool]:
 
 def error_of(response: HttpResponse, answer: Answer) -> str | None:
     """The error the provider told, by its status or inside an answer that began well."""
-    told = (_told(document) for document in answer.documents)
-    message = next((text for text in told if text), None)
+    told = (_told(document).strip() for document in answer.documents)
+    message = next(filter(None, told), "")
     if response.head.status >= 400 and not message:
-        loose = (_loose(document) for document in answer.documents)
-        message = next((text for text in loose if text), None) or answer.shown or response.head.reason
+        loose = (_loose(document).strip() for document in answer.documents)
+        message = next(filter(None, loose), "") or answer.shown.strip() or response.head.reason.strip()
         message = message or f"HTTP {response.head.status}"
     return start_of(message, 500) if message else None
 
