@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from rewind.store.cassette.seal import Manifest, seal
 from support.answers import openai_chat
 from support.cli import KEYS
 from support.lab import Lab
+from support.real_agents.trial import clock_ahead, missing_clock
 from support.script import Answer, Playbook, Request
 
 pytestmark = pytest.mark.e2e
@@ -106,18 +106,21 @@ def test_conversations_side_by_side_that_differ_in_an_id_keep_their_own_answers(
     assert len(ids) == 3
 
 
-@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed: apt-get install faketime")
 @pytest.mark.parametrize("around", [True, False], ids=["rewind and the agent", "the agent alone"])
 def test_on_another_day_the_recording_answers(lab: MakeLab, around: bool) -> None:
+    if reason := missing_clock():
+        if os.environ.get("REWIND_TESTS_NEED_AGENTS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     bench = lab(obeying)
     here = agent(bench, "here")
     command = [sys.executable, "agent.py", "refund"]
     session = bench.record(command, cwd=here).ok().session
-    later = ["faketime", "-f", "+3d"]
     if around:
-        again = bench.replay(session, "--json", "--", *command, cwd=here, prefix=later)
+        again = bench.replay(session, "--json", "--", *command, cwd=here, env=clock_ahead())
     else:
-        again = bench.replay(session, "--json", "--", *later, *command, cwd=here)
+        later = [f"{name}={value}" for name, value in clock_ahead().items()]
+        again = bench.replay(session, "--json", "--", "env", *later, *command, cwd=here)
     told = json.loads(again.ok().stdout)
     assert (told["played"], told["total"], told["misses"]) == (2, 2, [])
     assert {name["kind"] for step in told["renamed"] for name in step["names"]} >= {"date", "time"}

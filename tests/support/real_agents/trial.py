@@ -79,9 +79,12 @@ def missing_install(agent: RealAgent) -> str | None:
     """Why this agent cannot run here; None when it can."""
     if agent.install and not (INSTALLED / agent.install / ".ready").exists():
         return f"{agent.install} is not installed: make .agents/{agent.install}/.ready"
-    if not CLOCK.exists():
-        return "the shifted clock is not built: make .agents/clock.so"
-    return None
+    return missing_clock()
+
+
+def missing_clock() -> str | None:
+    """Why no process can be put ahead here; None when one can."""
+    return None if CLOCK.exists() else "the shifted clock is not built: make .agents/clock.so"
 
 
 def run_trial(agent: RealAgent, folder: Path, trust: Trust) -> Trial:
@@ -132,4 +135,9 @@ def _later(agent: RealAgent) -> dict[str, str]:
     """Variables that put a process, and all it starts, some days ahead."""
     if agent.static:
         return {"TZ": "LAB-23:59:59"}
+    return clock_ahead()
+
+
+def clock_ahead() -> dict[str, str]:
+    """Variables under which a process, and all it starts, reads a clock of some days later."""
     return {"LD_PRELOAD": str(CLOCK), "REWIND_LAB_CLOCK": str(AHEAD)}
