@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from rewind.match.call import Call, host_class
-from rewind.match.parting import legible
 from rewind.match.text_memory import TextMemory
+from rewind.match.token_search import legible
 from rewind.match.tokens import KINDS
 
 _LONG = 12

@@ -20,9 +20,10 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.facts import RunFacts, same_facts
 from rewind.match.outline import Outlines
-from rewind.match.parting import (
+from rewind.match.text_memory import TextMemory
+from rewind.match.token_search import (
+    DifferencePlace,
     FoundFact,
-    Parting,
     common_beginning,
     legible,
     same_breaks,
@@ -30,7 +31,6 @@ from rewind.match.parting import (
     unwrapped,
     window,
 )
-from rewind.match.text_memory import TextMemory
 from rewind.match.tokens import (
     BASE64,
     BEDROCK,
@@ -284,7 +284,7 @@ class Renaming:
                 return None
             readable = readable or (legible(then), legible(now))
             windows = window(readable[0], at), window(readable[1], to)
-            place = Parting(readable[0], at, i, readable[1], to, j, is_field, windows)
+            place = DifferencePlace(readable[0], at, i, readable[1], to, j, is_field, windows)
             found = self._token(place, trial, lambda: trial.is_result(now))
             if found is None:
                 return None
@@ -292,7 +292,7 @@ class Renaming:
             only_as_result = only_as_result or found.only_as_result
             i, j = found.end, found.stop
 
-    def _token(self, at: "Parting", trial: _Trial, is_result: Callable[[], bool]) -> "_SameToken | None":
+    def _token(self, at: "DifferencePlace", trial: _Trial, is_result: Callable[[], bool]) -> "_SameToken | None":
         """The tokens in which the texts part there; ``None`` where there are none."""
         for fact in self._facts:
             ends = at.behind(fact)

@@ -2,7 +2,7 @@
 
 import random
 
-from rewind.match.parting import common_beginning, legible
+from rewind.match.token_search import common_beginning, legible
 
 
 def test_texts_share_what_they_begin_with() -> None:

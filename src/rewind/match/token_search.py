@@ -141,7 +141,7 @@ def token_span(found: re.Match[str]) -> tuple[int, int]:
     return found.span("token") if "token" in found.re.groupindex else found.span()
 
 
-class Parting(NamedTuple):
+class DifferencePlace(NamedTuple):
     """Where two texts part."""
 
     then: str
