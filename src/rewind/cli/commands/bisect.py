@@ -10,7 +10,8 @@ import click
 from rewind.cli.app import App, common_options, complete_session, json_option, print_json
 from rewind.cli.options import ProveFlags, prove_options
 from rewind.cli.progress import progress_line
-from rewind.cli.screens.bisect import print_groups, print_next, print_pair
+from rewind.cli.screens.bisect import print_next, print_pair
+from rewind.cli.screens.bisect_groups import print_groups
 from rewind.cli.screens.diff import print_warnings
 from rewind.cli.screens.proof import print_proof
 from rewind.cli.screens.terminal import err, hint, out
