@@ -35,7 +35,7 @@ PYTEST_ALL = $(if $(filter yes,$(NODE)),REWIND_TESTS_NEED_NODE=1) $(if $(filter 
 	$(if $(filter yes,$(AGENTS)),REWIND_TESTS_NEED_AGENTS=1) $(BIN)/pytest -q -rs -n $(WORKERS) --dist worksteal
 NEEDED = lint $(if $(filter yes,$(NODE)),$(CLIENTS)/node_modules/.package-lock.json) $(if $(filter yes,$(MITMPROXY)),$(MITM)/.ready)
 # The real agents of every run, and those whose turn is `make test-all`: see tests/support/real_agents/table.py.
-ROTA := clock.so python-sdks/.ready node-sdks/.ready claude-code/.ready codex/.ready
+ROTA := clock.so python-sdks/.ready node-sdks/.ready claude-code/.ready codex/.ready small-model/.ready
 EVERY := clock.so $(patsubst $(INSTALLS)/%,%/.ready,$(wildcard $(INSTALLS)/*))
 
 test: $(NEEDED) $(if $(filter yes,$(AGENTS)),$(ROTA:%=.agents/%))

@@ -19,6 +19,7 @@ from support.provider import FakeProvider
 from support.real_agents.trial import HEADLINE
 from support.script import Playbook
 from support.sdk_bench import KEYS, NAMES, PROXY_VARIABLES, MakeBench, SdkBench, Sent
+from support.small_model.model import SmallModel, missing_small_model
 from support.trust import Trust
 
 # A busy machine is not a failed property.
@@ -121,6 +122,17 @@ def node() -> None:
         if os.environ.get("REWIND_TESTS_NEED_NODE"):
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Iterator[SmallModel]:
+    """A real model, sampled anew each time; skips where it is missing, fails when the run promised to have it."""
+    if reason := missing_small_model():
+        if os.environ.get("REWIND_TESTS_NEED_AGENTS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with SmallModel() as model:
+        yield model
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,8 @@ class Reply:
 
     text: str = ""
     tools: tuple[ToolUse, ...] = ()
+    cut: bool = False
+    """True if the limit of tokens ended the words."""
 
     @property
     def words(self) -> Iterator[str]:
@@ -78,7 +80,7 @@ def anthropic(asked: dict[str, Any], reply: Reply) -> Answer:
         "role": "assistant",
         "model": asked["model"],
         "content": blocks,
-        "stop_reason": "tool_use" if reply.tools else "end_turn",
+        "stop_reason": "tool_use" if reply.tools else "max_tokens" if reply.cut else "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 210, "output_tokens": 24},
     }
@@ -115,7 +117,7 @@ def chat(asked: dict[str, Any], reply: Reply) -> Answer:
     ]
     if calls:
         message["tool_calls"] = calls
-    finish = "tool_calls" if calls else "stop"
+    finish = "tool_calls" if calls else "length" if reply.cut else "stop"
     frame = {"id": drawn("chatcmpl-", 29), "created": int(time.time()), "model": asked["model"]}
     usage = {"prompt_tokens": 210, "completion_tokens": 24, "total_tokens": 234}
     if not asked.get("stream"):
@@ -139,14 +141,14 @@ def responses(asked: dict[str, Any], reply: Reply) -> Answer:
         "id": drawn("resp_"),
         "object": "response",
         "created_at": int(time.time()),
-        "status": "completed",
+        "status": "incomplete" if reply.cut else "completed",
         "model": asked["model"],
         "output": items,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
         "error": None,
-        "incomplete_details": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if reply.cut else None,
         "instructions": None,
         "metadata": {},
         "temperature": 1.0,
@@ -170,7 +172,7 @@ def responses(asked: dict[str, Any], reply: Reply) -> Answer:
         at = {"output_index": index, "item_id": item["id"]}
         events += _message_events(item, at, reply) if item["type"] == "message" else _call_events(item, at)
         events.append({"type": "response.output_item.done", "output_index": index, "item": item})
-    events.append({"type": "response.completed", "response": response})
+    events.append({"type": f"response.{response['status']}", "response": response})
     return _named_stream([{**event, "sequence_number": number} for number, event in enumerate(events)])
 
 
