@@ -1,0 +1,336 @@
+"""The values that a model chose, taken apart: what decides what happens, and what is only words.
+
+Decided for each value of the JSON, by how it is written:
+
+========================================  ========  ==============================================================
+value                                     counts    why
+========================================  ========  ==============================================================
+number, yes or no                         always    a tool does something else
+nothing: null, "", [], {}, left out       alike     defaults that some answers write out
+one word, code, id, path, URL, number     always    an enum, a name, a key; words that differ in their ending do not
+several words                             as text   facts and yes or no count; other words do not, unless none is shared
+two names of several words                always    "San Diego" is not "San Jose"
+JSON in a text                            inside    a tool reads it as JSON
+program text, a command                   always    but for comments, layout, and options in another order
+ids drawn by the run                      never     the table of token kinds says which
+list of texts or objects                  unordered models list things in any order; numbers keep their order
+========================================  ========  ==============================================================
+"""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any
+
+from rewind.compare.text_facts import FactKind, facts_of
+from rewind.compare.vocabulary import stem
+from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, text_changes
+from rewind.match.tokens import KINDS, Evidence, Scope, stands_for_something
+
+_EMPTY: tuple[object, ...] = (None, "", [], {})
+
+
+def value_changes(before: Any, after: Any, place: str, kind: ChangeKind = ChangeKind.ARGUMENT) -> list[Change]:
+    """How two JSON values differ, leaf by leaf."""
+    if before == after and type(before) is type(after):
+        return []
+    before, after = _plain(before), _plain(after)
+    if before in _EMPTY or after in _EMPTY:
+        if before in _EMPTY and after in _EMPTY:
+            return []
+        return [Change(kind, _shown(before), _shown(after), place)]
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = dict.fromkeys([*before, *after])
+        found = (value_changes(before.get(key), after.get(key), _inner(place, key), kind) for key in keys)
+        return [change for changes in found for change in changes]
+    if isinstance(before, list) and isinstance(after, list):
+        return _list_changes(before, after, place, kind)
+    if isinstance(before, str) and isinstance(after, str):
+        return _string_changes(before, after, place, kind)
+    if canonical(before) == canonical(after):
+        return []
+    return [Change(kind, _shown(before), _shown(after), place)]
+
+
+def canonical(value: Any) -> Hashable:
+    """What of a value is exact, in one form and hashable; texts by their facts."""
+    value = _plain(value)
+    if value in _EMPTY:
+        return None
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, int | float):
+        return ("number", float(value))
+    if isinstance(value, dict):
+        return ("object", frozenset((key, canonical(inner)) for key, inner in value.items() if inner not in _EMPTY))
+    if isinstance(value, list):
+        inner = tuple(map(canonical, value))
+        return ("list", inner if _is_ordered(value) else frozenset(Counter(inner).items()))
+    return _canonical_text(value)
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text(text: str) -> Hashable:
+    folded = less_drawn(text.strip())
+    if (number := _number(folded)) is not None:
+        return ("number", number)
+    if is_code(folded):
+        return ("code", tuple(_code_tokens(folded)))
+    if not re.search(r"\s", folded):
+        return ("word", folded.rstrip("/").casefold() if folded != "/" else folded)
+    facts = facts_of(folded)
+    exact = frozenset(one.key for one in facts.facts if one.kind is not FactKind.NAME)
+    return ("text", exact, facts.stems if len(facts.stems) <= 3 else None)
+
+
+def _plain(value: Any) -> Any:
+    """JSON within a text is what the text holds."""
+    if isinstance(value, str) and value[:1] in "{[" and value[-1:] in "}]" and len(value) > 1:
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _inner(place: str, key: object) -> str:
+    return f"{place}.{key}" if place else str(key)
+
+
+def _shown(value: Any) -> str | None:
+    if value is None:
+        return None
+    return excerpt(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _number(text: str) -> float | None:
+    if not text or len(text) > 24 or not re.fullmatch(r"[-+]?\d+(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        return None
+    digits = text.lstrip("+-")
+    return None if len(digits) > 1 and digits[0] == "0" and digits[1] != "." else float(text.replace(",", ""))
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_ordered(value: list[Any]) -> bool:
+    return any(isinstance(one, int | float | list) for one in value)
+
+
+def _list_changes(before: list[Any], after: list[Any], place: str, kind: ChangeKind) -> list[Change]:
+    if _is_ordered(before) or _is_ordered(after):
+        pairs = list(zip_longest(before, after))
+        found = (value_changes(one, other, f"{place}[{at}]", kind) for at, (one, other) in enumerate(pairs))
+        return [change for changes in found for change in changes]
+    left, right = list(enumerate(before)), list(after)
+    for at, one in list(left):  # what is equal goes first, wherever it stands
+        if one in right:
+            right.remove(one)
+            left.remove((at, one))
+    changes: list[Change] = []
+    for at, one in left:
+        if not right:
+            changes.append(Change(kind, _shown(one), None, f"{place}[{at}]"))
+            continue
+        rivals = [value_changes(one, other, f"{place}[{at}]", kind) for other in right[:50]]
+        best = min(range(len(rivals)), key=lambda rival: _cost(rivals[rival]))
+        changes += rivals[best]
+        del right[best]
+    changes += [Change(kind, None, _shown(other), place) for other in right]
+    if not changes and before != after:
+        changes.append(Change(kind, _shown(before), _shown(after), place, Weight.PROSE))
+    return changes
+
+
+def _cost(changes: list[Change]) -> int:
+    return sum(10 if one.weight is Weight.DECISIVE else 1 for one in changes)
+
+
+# ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _string_changes(before: str, after: str, place: str, kind: ChangeKind) -> list[Change]:
+    old, new = less_drawn(before.strip()), less_drawn(after.strip())
+    if old == new:
+        return []
+    changed = Change(kind, excerpt(before), excerpt(after), place)
+    prose = Change(kind, changed.before, changed.after, place, Weight.PROSE)
+    if _number(old) is not None and _number(new) is not None:
+        return [] if _number(old) == _number(new) else [changed]
+    codes = is_code(old) or is_code(new)
+    if codes:
+        return _code_changes(old, new, changed, prose)
+    single = [re.search(r"\s", one) is None for one in (old, new)]
+    if all(single):
+        if canonical(old) == canonical(new):
+            return []
+        return [prose] if _same_word(old, new) else [changed]
+    if _are_names(old, new):
+        ours, theirs = set(old.casefold().split()), set(new.casefold().split())
+        return [prose] if ours <= theirs or theirs <= ours else [changed]
+    return [
+        Change(kind if one.kind is ChangeKind.WORDS else one.kind, one.before, one.after, place, one.weight)
+        for one in text_changes(old, new, place)
+    ]
+
+
+def _same_word(old: str, new: str) -> bool:
+    """Two forms of one word: ``refund`` and ``refunds``."""
+    return (
+        old.isalpha()
+        and new.isalpha()
+        and len(old) > 3
+        and stem(old.lower()) == stem(new.lower())
+        and (old.lower()[:4] == new.lower()[:4] and abs(len(old) - len(new)) <= 3)
+    )
+
+
+_NAME = re.compile(
+    r"(?:[A-Z][\w'’.-]*|of|the|de|la|van|von|da|del|and|&)"
+    r"(?: (?:[A-Z][\w'’.-]*|of|the|de|la|van|von|da|del|and|&)){1,4}"
+)
+
+
+def _are_names(old: str, new: str) -> bool:
+    return _NAME.fullmatch(old) is not None and _NAME.fullmatch(new) is not None
+
+
+_CANDIDATE = re.compile(r"(?=[\w-]*\d)[A-Za-z0-9][\w-]{5,}|0x")
+_DRAWN = tuple(
+    kind for kind in KINDS if kind.uses.decision is Scope.FOLDED and kind.evidence in (Evidence.BOUND, Evidence.FREE)
+)
+
+
+@lru_cache(maxsize=4096)
+def less_drawn(text: str) -> str:
+    """The text without ids that a run drew for itself."""
+    if _CANDIDATE.search(text) is None:
+        return text
+    for kind in _DRAWN:
+        for pattern in kind.patterns:
+
+            def stand_in(found: re.Match[str]) -> str:
+                start, end = found.span("token") if "token" in found.re.groupindex else found.span()
+                drawn = kind.is_drawn is None or kind.is_drawn(found.string[start:end])  # noqa: B023 - used at once
+                if not drawn or stands_for_something(found.string, start, end):
+                    return found[0]
+                return found.string[found.start() : start] + "·" + found.string[end : found.end()]
+
+            text = pattern.sub(stand_in, text)
+    return text
+
+
+# ── program text and commands ────────────────────────────────────────────────────────────────────────────────
+
+_PROGRAMS = frozenset(
+    re.findall(
+        r"\S+",
+        "ls cat cd grep rg rm mv cp git python python3 pytest npm npx yarn node pip make docker kubectl curl wget "
+        "sed awk find "
+        "echo mkdir rmdir touch head tail chmod chown tar zip unzip ssh scp go cargo ruby java mvn gradle "
+        "terraform helm ps "
+        "kill df du wc sort uniq diff patch bash sh sudo systemctl journalctl aws gcloud az psql mysql redis-cli "
+        "ruff mypy "
+        "uv poetry tox black pnpm deno bun export source env which pwd tree less xargs tee",
+    )
+)
+_CODE_SIGNS = re.compile(
+    r"^\s*(?:def|class|import|from|return|if|for|while|function|const|let|var|public|private|package|use|fn|func"
+    r"|struct|"
+    r"#include|@@|\+\+\+|---) ?\S.*(?:[:;{(,]|\bimport\b)|[=!<>]=|=>|->|\w\(.*\)|^\s*[}\])]+;?$|;\s*$|\w+ = \S"
+    r"|</\w+>",
+    re.MULTILINE,
+)
+_SQL = re.compile(
+    r"^\s*(?:select\b.+\bfrom|insert into|update \w+ set|delete from|create table|alter table|drop table)\b",
+    re.I | re.S,
+)
+_CODE_TOKEN = re.compile(
+    r"(?P<doc>\"\"\".*?\"\"\"|'''.*?''')|(?P<comment>(?:^|(?<=\s))#[^\n]*|//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))-- [^\n]*)"
+    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|(?P<number>\d[\w.]*)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<sign>[^\w\s])",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def is_command(text: str) -> bool:
+    first = text.split(maxsplit=1)[0] if text and not text.isspace() else ""
+    if "\n" in text or not re.search(r"\s", text):
+        return False
+    return (first in _PROGRAMS and first == first.lower() and not text.endswith((".", "?"))) or first.startswith("./")
+
+
+def is_code(text: str) -> bool:
+    if is_command(text):
+        return True
+    if _SQL.match(text):
+        return True
+    lines = text.count("\n") + 1
+    return re.search(r"\s", text) is not None and len(_CODE_SIGNS.findall(text)) >= max(2, 0.3 * lines)
+
+
+def _code_tokens(text: str) -> Iterator[str]:
+    """What a program consists of, less comments and layout."""
+    if is_command(text):
+        yield from _command_tokens(text)
+        return
+    for found in _CODE_TOKEN.finditer(text):
+        if found.lastgroup not in ("comment", "doc"):
+            yield found[0]
+
+
+def _command_tokens(text: str) -> tuple[str, ...]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    words = [word.rstrip("/") or word for word in words]
+    if any(word.startswith("-") for word in words):  # options stand in any order
+        return (*words[:1], *sorted(words[1:]))
+    return tuple(words)
+
+
+def _code_changes(old: str, new: str, changed: Change, prose: Change) -> list[Change]:
+    ours, theirs = list(_code_tokens(old)), list(_code_tokens(new))
+    if ours == theirs:
+        return [prose]
+    if len(ours) == len(theirs) and not is_command(old):
+        pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
+        if all(_same_token(one, other) for one, other in pairs) or _is_renamed(ours, theirs):
+            return [prose]
+        one, other = next((one, other) for one, other in pairs if not _same_token(one, other))
+        return [Change(changed.kind, one, other, changed.place)]
+    gone, come = Counter(ours) - Counter(theirs), Counter(theirs) - Counter(ours)
+    before, after = (excerpt(" ".join(one)) if one else None for one in (gone, come))
+    return [Change(changed.kind, before, after, changed.place) if before or after else changed]
+
+
+def _same_token(one: str, other: str) -> bool:
+    """Strings in other quotes, or of words that say the same."""
+    if one[:1] in "\"'" and other[:1] in "\"'":
+        inner, rival = one[1:-1], other[1:-1]
+        if inner == rival:
+            return True
+        if " " in inner and " " in rival:
+            return all(change.weight is not Weight.DECISIVE for change in text_changes(inner, rival))
+    return False
+
+
+def _is_renamed(ours: list[str], theirs: list[str]) -> bool:
+    """Whether names alone differ, each for one other throughout, and none that the other text has, too."""
+    names: dict[str, str] = {}
+    for one, other in zip(ours, theirs, strict=True):
+        if one != other and not (one.isidentifier() and other.isidentifier()):
+            return False
+        if one.isidentifier() and names.setdefault(one, other) != other:
+            return False
+    renamed = {one: other for one, other in names.items() if one != other}
+    return (
+        len(set(names.values())) == len(names)
+        and set(ours).isdisjoint(renamed.values())
+        and all(ours.count(one) > 1 for one in renamed)
+    )

@@ -1,0 +1,111 @@
+"""What an answer decides: tools, arguments that count, facts; not the words around them."""
+
+from typing import Any
+
+import pytest
+
+from rewind.compare.decision import Weight, compare_decisions, decision_classes, decision_of
+from rewind.model.message import Answered, Refusal, Text, Thinking, ToolUse
+
+
+def said(text: str, **more: Any) -> Answered:
+    return Answered(parts=(Text(text),), **more)
+
+
+def calls(*uses: tuple[str, Any], text: str = "") -> Answered:
+    parts = tuple(ToolUse(f"call_{at}", name, arguments) for at, (name, arguments) in enumerate(uses))
+    return Answered(parts=(Text(text), *parts) if text else parts)
+
+
+def weight(before: Answered | None, after: Answered | None) -> Weight:
+    return compare_decisions(decision_of(before), decision_of(after)).weight
+
+
+def shown(before: Answered, after: Answered) -> list[str]:
+    return [str(one) for one in compare_decisions(decision_of(before), decision_of(after)).changes]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"q": "refund policy"}, {"q": "policy for refunds"}, Weight.PROSE),
+        ({"q": "refunds"}, {"q": "refund policy"}, Weight.PROSE),
+        ({"q": "Berlin"}, {"q": "Paris"}, Weight.DECISIVE),
+        ({"city": "New York"}, {"city": "Los Angeles"}, Weight.DECISIVE),
+        ({"city": "San Diego"}, {"city": "San Jose"}, Weight.DECISIVE),
+        ({"amount": 40}, {"amount": 40.0}, Weight.SAME),
+        ({"amount": 40}, {"amount": "40"}, Weight.SAME),
+        ({"amount": 40}, {"amount": 400}, Weight.DECISIVE),
+        ({"dry_run": True}, {"dry_run": False}, Weight.DECISIVE),
+        ({"a": 1, "b": None}, {"a": 1}, Weight.SAME),
+        ({"a": 1, "b": 2}, {"a": 1}, Weight.DECISIVE),
+        ({"tags": ["a", "b"]}, {"tags": ["b", "a"]}, Weight.PROSE),
+        ({"at": [1, 2]}, {"at": [2, 1]}, Weight.DECISIVE),
+        ({"cmd": "pytest -q tests/a.py"}, {"cmd": "pytest tests/a.py -q"}, Weight.PROSE),
+        ({"cmd": "rm -rf build"}, {"cmd": "ls build"}, Weight.DECISIVE),
+        ({"cmd": "mv a.txt b.txt"}, {"cmd": "mv b.txt a.txt"}, Weight.DECISIVE),
+        ({"body": '{"limit": 5}'}, {"body": '{"limit":  5}'}, Weight.SAME),
+        ({"body": '{"limit": 5}'}, {"body": '{"limit": 6}'}, Weight.DECISIVE),
+        ({"code": "x = 1  # one\nreturn f(x)"}, {"code": "x = 1  # the first\nreturn f(x)"}, Weight.PROSE),
+        ({"code": "x = 1  # one\nreturn f(x)"}, {"code": "x = 2  # one\nreturn f(x)"}, Weight.DECISIVE),
+        ({"run": "3f2b8c1e-7d4a-4b5c-9e6f-1a2b3c4d5e6f"}, {"run": "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d"}, Weight.SAME),
+    ],
+)
+def test_arguments_count_by_what_they_are(before: object, after: object, expected: Weight) -> None:
+    assert weight(calls(("tool", before)), calls(("tool", after))) is expected
+
+
+def test_the_order_of_parallel_calls_does_not_count() -> None:
+    x, y = ("read", {"path": "x"}), ("read", {"path": "y"})
+    assert weight(calls(x, y), calls(y, x)) is Weight.SAME
+    assert decision_of(calls(x, y)).signature == decision_of(calls(y, x)).signature
+    assert weight(calls(x, y), calls(x, x)) is Weight.DECISIVE
+
+
+def test_words_beside_a_call_are_prose() -> None:
+    call = ("refund", {"id": 7})
+    assert weight(calls(call, text="I refund it now."), calls(call, text="It cannot wait: 3 days!")) is Weight.PROSE
+
+
+def test_thinking_does_not_count() -> None:
+    one, other = (Answered(parts=(Thinking(text), Text("Done."))) for text in ("It is 28.", "It is 24."))
+    assert weight(one, other) is Weight.SAME
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("It is 28 days, says the handbook.", "According to the handbook, you get 28 days.", Weight.PROSE),
+        ("It is 28 days, says the handbook.", "According to the handbook, you get 24 days.", Weight.DECISIVE),
+        ("The fee is $40.", "A fee of 40.00 dollars applies.", Weight.PROSE),
+        ("The order is eligible.", "The order is not eligible.", Weight.DECISIVE),
+        ("The order isn't eligible.", "That order is not eligible.", Weight.PROSE),
+        ("Your claim was approved.", "Your claim was denied.", Weight.DECISIVE),
+        ("Which order do you mean?", "Your order arrives tomorrow.", Weight.DECISIVE),
+        ('{"score": 3, "why": "a bit slow"}', '{"score": 3, "why": "somewhat slow"}', Weight.PROSE),
+        ('{"score": 3}', '{"score": 4}', Weight.DECISIVE),
+        ("You can return it within 30 days.", "Sie können es innerhalb von 30 Tagen zurückgeben.", Weight.DECISIVE),
+    ],
+)
+def test_final_texts_part_by_what_they_say(before: str, after: str, expected: Weight) -> None:
+    assert weight(said(before), said(after)) is expected
+    assert weight(said(after), said(before)) is expected
+
+
+def test_changes_are_shown_as_people_say_them() -> None:
+    assert shown(said("You get 28 days."), said("You get 24 days.")) == ["28 → 24 days"]
+    assert shown(calls(("refund", {"amount": 40})), calls(("refund", {"amount": 400}))) == ["refund.amount 40 → 400"]
+    assert shown(calls(("refund", {})), calls(("escalate", {}))) == ["tool: refund → escalate"]
+    assert shown(said("Fine."), said("Fine.", stop="length")) == ["finish: stop → length"]
+
+
+def test_an_answer_that_failed_or_is_missing_is_another_decision() -> None:
+    assert weight(said("Fine."), None) is Weight.DECISIVE
+    assert weight(said("Fine."), Answered(error="overloaded")) is Weight.DECISIVE
+    assert weight(None, None) is Weight.SAME
+    assert weight(said("No."), Answered(parts=(Refusal("No."),))) is Weight.DECISIVE
+
+
+def test_decisions_fall_into_classes() -> None:
+    texts = "It is 28 days.", "You have 28 days.", "It is 24 days.", "It is 28 days."
+    assert decision_classes([decision_of(said(text)) for text in texts]) == [0, 0, 1, 0]
