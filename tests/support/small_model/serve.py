@@ -10,7 +10,8 @@ from pathlib import Path
 from xllamacpp import CommonParams, Server
 
 CONTEXT = 4096
-THREADS = 2
+THREADS = 1
+"""Two wait for one another after every step: on a machine whose cores are busy that takes ten times as long."""
 
 
 def main() -> None:
