@@ -35,7 +35,8 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        return self.first == self.planted
+        """Whether what was planted stands first. Of two causes either may: the scripted model takes up neither."""
+        return self.first in (self.case.planted or (NO_DIVERGENCE,))
 
     @property
     def is_there(self) -> bool:

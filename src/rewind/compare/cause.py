@@ -1,16 +1,19 @@
 """Why did two runs part? Decided from what differs, in a fixed order of evidence; nothing is guessed.
 
 A cause is something that was not the same *before* the answers parted: what was asked for, said, brought or kept. If
-nothing was, the model itself answered otherwise. All causes are named; their order is that of
-:class:`CauseKind`, from what was chosen for the whole run to what happened in it.
+nothing was, the model itself answered otherwise. All causes are named. First stands what the parted answer takes up
+(:mod:`rewind.compare.attribution`), then what else changed, in the order of :class:`CauseKind`; what changes in every
+run stands last. See :class:`Standing`, and ``docs/comparing.md``.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from enum import IntEnum, StrEnum
 
 from rewind.compare.align import Row
-from rewind.compare.comparison import Comparison, Relation
-from rewind.compare.delta import LASTING, Aspect, Difference
+from rewind.compare.attribution import DecisionWords, Use
+from rewind.compare.comparison import Comparison, heard, status_of
+from rewind.compare.delta import LASTING, Aspect, Difference, FieldPlace
 from rewind.compare.run import Move
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
@@ -19,7 +22,7 @@ from rewind.model.message import results_in
 
 
 class CauseKind(StrEnum):
-    """In the order in which they are suspected."""
+    """In the order in which they are suspected, where nothing else tells them apart."""
 
     MODEL = "model changed"
     SNAPSHOT = "model snapshot changed"
@@ -34,6 +37,29 @@ class CauseKind(StrEnum):
     SAMPLING = "same request, different answer"
 
 
+class Standing(IntEnum):
+    """How much speaks for a cause, the strongest first."""
+
+    USED = 0
+    """The answers differ in what it says, or it is the answer that failed."""
+    CHANGED = 1
+    """It is not the same, and the answers may have to do with it."""
+    CARRIED = 2
+    """It only brings what an earlier step came to."""
+    IDLE = 3
+    """A parameter that is given its default, or nothing."""
+    DATED = 4
+    """Nothing but a day or a time of day differs, which a run may turn on."""
+    SAMPLED = 5
+    """Nothing differs that counts: the model itself answered otherwise."""
+    REWORDED = 6
+    """The same in other words, since the call that it answers was worded otherwise."""
+    VARIES = 7
+    """It differs among good runs, too."""
+    VOLATILE = 8
+    """Ids, times and durations: they differ between any two runs."""
+
+
 KIND_OF_ASPECT = {
     **{aspect: CauseKind[aspect.name] for aspect in Aspect if aspect.name in CauseKind.__members__},
     Aspect.STATUS: CauseKind.ERROR,
@@ -42,6 +68,8 @@ KIND_OF_ASPECT = {
 LASTING_KINDS = frozenset(KIND_OF_ASPECT[aspect] for aspect in LASTING)
 """Causes that, once there, are there in every later step."""
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
+_SAID = (Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY)
+"""What is said once and stays in the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +81,12 @@ class Cause:
     """Where it is first seen."""
     differences: tuple[Difference, ...] = ()
     evidence: str = ""
-    """What else speaks for it, in a sentence."""
+    """What else speaks for it, or against it, in a sentence."""
+    standing: Standing = Standing.CHANGED
+    use: Use = Use()
+    """What the parted answer takes up of it."""
+    rows: int = 1
+    """In how many steps such a thing is seen: equal ones are one cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,48 +100,196 @@ class RuledOut:
 
 def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
     """Why two answers differ that belong together, or why a move was made by one run only."""
-    if row.a is None or row.b is None:
-        return _ranked([*_causes_of_path(comparison, row)])
-    relation = comparison.relation(row)
-    found = [*_at(comparison, row, relation), *_before(comparison, row)]
-    perhaps = [*_noise(comparison, row, may_be_fact=True)]
-    if not found and not perhaps:
-        # The last that can be suspected: what is noise as a rule.
-        return (_sampling(comparison, row), *_ranked([*_noise(comparison, row, may_be_fact=False)]))
-    return (*_ranked(found), *_ranked(perhaps))
+    paired = row.a is not None and row.b is not None
+    last = row if paired else _last_shared(comparison, row)
+    suspects = [] if last is None else [*_suspects(comparison, last, frozenset())]
+    found = ranked(_judged(comparison, row, suspects))
+    if not paired:
+        return ranked([*found, Cause(kind=CauseKind.PATH, since=row)])
+    if any(cause.standing < Standing.DATED for cause in found):
+        return found
+    return ranked([*found, _sampling(comparison, row)])
 
 
-def _ranked(causes: Sequence[Cause]) -> tuple[Cause, ...]:
+def ranked(causes: Iterable[Cause]) -> tuple[Cause, ...]:
     """One for each kind and each thing, the likeliest first; of equal kind the one that was there first."""
     kept: dict[Hashable, Cause] = {}
     for cause in causes:
-        key = cause.kind, tuple((one.place, one.after) for one in cause.differences)
-        kept.setdefault(key, cause)
-    return tuple(sorted(kept.values(), key=lambda cause: _ORDER[cause.kind]))
+        key: Hashable = cause.kind, tuple((one.place, one.after) for one in cause.differences)
+        if cause.standing is Standing.VOLATILE:
+            key = cause.kind, cause.standing
+        kept[key] = _folded(kept[key], cause) if key in kept else cause
+    return tuple(sorted(kept.values(), key=_place))
 
 
-def _at(comparison: Comparison, row: Row, relation: Relation) -> Iterator[Cause]:
-    """What differs at the row itself."""
-    differences = comparison.differences(row)
-    for aspect, kind in KIND_OF_ASPECT.items():
-        if aspect not in relation.changed:
+def _place(cause: Cause) -> tuple[int, float, int]:
+    return cause.standing, -cause.use.weight if cause.standing is Standing.USED else 0.0, _ORDER[cause.kind]
+
+
+def _folded(first: Cause, later: Cause) -> Cause:
+    """Equal things at several steps are one cause, seen first at the first of them."""
+    known = {(one.before, one.after) for one in first.differences}
+    more = tuple(one for one in later.differences if (one.before, one.after) not in known)
+    if first.standing is not Standing.VOLATILE:
+        more = ()
+    return replace(first, differences=(*first.differences, *more), rows=first.rows + later.rows)
+
+
+# ── what is suspected ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Iterator[Cause]:
+    """What differs at the row, and what came into the conversation earlier and stayed there; in order of steps. What
+    is but the answer of another conversation is followed by what made that one."""
+    for place in (*comparison.earlier(row), row):
+        differences = comparison.differences(place)
+        for aspect, kind in KIND_OF_ASPECT.items():
+            found = [one for one in differences if one.aspect is aspect]
+            # An answer that failed names no model: what answered before it is known from there.
+            if not found or (place is not row and aspect not in (*_SAID, Aspect.SNAPSHOT)):
+                found = [one for one in found if one.noise is not None]
+            since = _first_seen(comparison, place, aspect) if aspect in LASTING else place
+            for one in found:
+                origin = _origin(comparison, place, one) if aspect in _SAID and one.noise is None else None
+                if origin is not None and id(origin) not in followed:
+                    behind = [*_suspects(comparison, origin, followed | {id(origin)})]
+                    yield from behind
+                    if any(cause.standing < Standing.DATED for cause in behind):
+                        evidence = f"it is the answer of step {_step(origin)}"
+                        yield Cause(
+                            kind=kind, since=since, differences=(one,), standing=Standing.CARRIED, evidence=evidence
+                        )
+                        continue
+                yield Cause(kind=kind, since=since, differences=(one,), standing=_standing(one))
+
+
+def _standing(difference: Difference) -> Standing:
+    """By itself, before it is known what the answer takes up."""
+    if difference.noise is not None:
+        return Standing.DATED if difference.noise.may_be_fact else Standing.VOLATILE
+    if difference.aspect is Aspect.PARAMETERS and _is_idle(difference):
+        return Standing.IDLE
+    return Standing.CHANGED
+
+
+def _origin(comparison: Comparison, row: Row, difference: Difference) -> Row | None:
+    """The step of another conversation whose two answers are what differs here."""
+    for other in reversed(comparison.rows[: comparison.rows.index(row)]):
+        if other.a is None or other.b is None or other.a.sketch is None or other.thread == row.thread:
             continue
-        since = _first_seen(comparison, row, aspect) if aspect in LASTING else row
-        found = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
-        evidence = _tries(row) if kind is CauseKind.ERROR else ""
-        yield Cause(kind=kind, since=since, differences=found, evidence=evidence)
+        said = comparison.a.answered(other.a.index), comparison.b.answered(other.b.index)
+        words = [answer.text.strip() if answer is not None else "" for answer in said]
+        texts = difference.before or "", difference.after or ""
+        if words[0] != words[1] and all(
+            len(one) >= _TELLING_WORDS and one in text for one, text in zip(words, texts, strict=True)
+        ):
+            return other
+    return None
 
 
-def _before(comparison: Comparison, row: Row) -> Iterator[Cause]:
-    """What came into the conversation earlier and stayed there, though the answers were still the same."""
-    for earlier in comparison.earlier(row):
-        relation = comparison.relation(earlier)
-        differences = comparison.differences(earlier) if relation.changed else ()
-        # An answer that failed names no model: what answered before it is known from there.
-        for aspect in (Aspect.SNAPSHOT, Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY):
-            if aspect in relation.changed:
-                found = tuple(one for one in differences if one.aspect is aspect and one.noise is None)
-                yield Cause(kind=KIND_OF_ASPECT[aspect], since=earlier, differences=found)
+_TELLING_WORDS = 12
+"""An answer of at least so many letters that is found again is not a coincidence."""
+
+
+def _step(row: Row) -> str:
+    a, b = row.indexes
+    return f"{a}" if a == b else f"{a} / {b}"
+
+
+_DEFAULTS = {
+    "frequency_penalty": {"0"},
+    "logprobs": {"false"},
+    "n": {"1"},
+    "parallel_tool_calls": {"true"},
+    "presence_penalty": {"0"},
+    "service_tier": {'"auto"', '"default"'},
+    "store": {"true", "false"},
+    "temperature": {"1"},
+    "text": {'{"format":{"type":"text"}}'},
+    "tool_choice": {'"auto"', '{"type":"auto"}'},
+    "top_logprobs": {"0"},
+    "top_p": {"1"},
+    "truncation": {'"disabled"'},
+}
+"""Values that providers take where nothing is said."""
+_WITHOUT_EFFECT = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"})
+"""What is for the provider's books: no model reads it."""
+_NOTHING = frozenset({"null", "[]", "{}", '""', "false"})
+
+
+def _is_idle(difference: Difference) -> bool:
+    """Whether a parameter says in both runs what would hold anyway."""
+    if not isinstance(difference.place, FieldPlace):
+        return False
+    name, inner = difference.place.name, len(difference.place.path) > 1
+    if name in _WITHOUT_EFFECT:
+        return True
+    defaults = _NOTHING | (set() if inner else _DEFAULTS.get(name, set()))
+    return all(
+        one is None or one in defaults or one.removesuffix(".0") in defaults
+        for one in (difference.before, difference.after)
+    )
+
+
+# ── how much speaks for it ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _judged(comparison: Comparison, row: Row, suspects: Sequence[Cause]) -> Iterator[Cause]:
+    """With what the parted answer takes up of each; what belongs to one step and stands alike is one cause."""
+    if not suspects:
+        return
+    decision = _decision(comparison, row)
+    judged = (_with_use(cause, decision.use_of(cause.differences), row) for cause in suspects)
+    grouped: dict[Hashable, list[Cause]] = {}
+    for cause in judged:
+        grouped.setdefault((cause.kind, id(cause.since), cause.standing), []).append(cause)
+    for causes in grouped.values():
+        yield _joined(causes)
+
+
+def _with_use(cause: Cause, use: Use, row: Row) -> Cause:
+    if cause.kind is CauseKind.ERROR and _is_fault_of_the_provider(row):
+        return replace(cause, standing=Standing.USED, evidence=_tries(row))
+    if cause.kind is CauseKind.ERROR:
+        return replace(cause, evidence=_tries(row))
+    if use.enough and cause.standing is not Standing.CARRIED:
+        return replace(cause, standing=Standing.USED, use=use)
+    return cause
+
+
+def _joined(causes: Sequence[Cause]) -> Cause:
+    """Several differences of one step, the most telling first."""
+    first = causes[0]
+    by_use = sorted(causes, key=lambda cause: -cause.use.weight)
+    differences = tuple(dict.fromkeys(one for cause in by_use for one in cause.differences))
+    use = sum((cause.use for cause in by_use), Use())
+    evidence = next((cause.evidence for cause in causes if cause.evidence), "")
+    if use.enough:
+        evidence = str(use)
+    elif first.standing in (Standing.DATED, Standing.VOLATILE):
+        evidence = _only_noise(differences)
+    elif first.standing is Standing.IDLE:
+        evidence = "the default, or nothing: it says what holds anyway"
+    return replace(first, differences=differences, use=use, evidence=evidence)
+
+
+def _only_noise(differences: Sequence[Difference]) -> str:
+    kinds = " and ".join(dict.fromkeys(str(one.noise) for one in differences))
+    return f"nothing but {kinds} differs"
+
+
+def _decision(comparison: Comparison, row: Row) -> DecisionWords:
+    sides = ((comparison.a, row.a), (comparison.b, row.b))
+    answers = [None if move is None else run.answered(move.index) for run, move in sides]
+    read = ["" if move is None or move.sketch is None else heard(run, move) for run, move in sides]
+    return DecisionWords(answers[0], answers[1], read[0], read[1])
+
+
+def _is_fault_of_the_provider(row: Row) -> bool:
+    """Whether one answer failed by no fault of what was asked: the provider was down, or had had enough."""
+    failed = [move for move in row.moves if move.failed]
+    codes = [status_of(move)[:3] for move in failed]
+    return bool(failed) and not any(code[0] == "4" and code not in ("408", "429") for code in codes)
 
 
 def _first_seen(comparison: Comparison, row: Row, aspect: Aspect) -> Row:
@@ -130,20 +311,6 @@ def _tries(row: Row) -> str:
     return f"tries: {good} in the good run, {bad} in the bad one" if max(good, bad) > 1 else ""
 
 
-def _noise(comparison: Comparison, row: Row, *, may_be_fact: bool) -> Iterator[Cause]:
-    """What was noise as long as the answers agreed. Now that they part it may be why."""
-    for place in [*comparison.earlier(row), row]:
-        for aspect, kind in KIND_OF_ASPECT.items():
-            found = tuple(
-                one
-                for one in comparison.differences(place)
-                if one.aspect is aspect and one.noise is not None and one.noise.may_be_fact is may_be_fact
-            )
-            if found:
-                kinds = " and ".join(dict.fromkeys(str(one.noise) for one in found))
-                yield Cause(kind=kind, since=place, differences=found, evidence=f"nothing but {kinds} differs")
-
-
 def _sampling(comparison: Comparison, row: Row) -> Cause:
     """Nothing differs but what the model says: at this step, or before it in words that the run did not turn on."""
     reworded = [one for one in comparison.earlier(row) if comparison.relation(one).reworded]
@@ -154,16 +321,7 @@ def _sampling(comparison: Comparison, row: Row) -> Cause:
     if not any(name in settings for name in ("temperature", "top_p")):
         facts.append("no temperature set: the provider's default")
     facts += [tries] if (tries := _tries(row)) else []
-    return Cause(kind=CauseKind.SAMPLING, since=since, evidence=", ".join(facts))
-
-
-def _causes_of_path(comparison: Comparison, row: Row) -> Iterator[Cause]:
-    """A move that only one run made: what had changed by then, and that the agent went another way."""
-    before = _last_shared(comparison, row)
-    if before is not None:
-        yield from _at(comparison, before, comparison.relation(before))
-        yield from _before(comparison, before)
-    yield Cause(kind=CauseKind.PATH, since=row)
+    return Cause(kind=CauseKind.SAMPLING, since=since, evidence=", ".join(facts), standing=Standing.SAMPLED)
 
 
 def _last_shared(comparison: Comparison, row: Row) -> Row | None:

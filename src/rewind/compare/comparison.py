@@ -170,7 +170,7 @@ class Comparison:
 
     def _was_told(self, found: Difference, a: Move, b: Move) -> bool:
         old, new = noise_values(found.before or ""), noise_values(found.after or "")
-        heard_by_a, heard_by_b = (_heard(run, move) for run, move in ((self.a, a), (self.b, b)))
+        heard_by_a, heard_by_b = (heard(run, move) for run, move in ((self.a, a), (self.b, b)))
         return all(one in heard_by_a for one in old - new) and all(one in heard_by_b for one in new - old)
 
     def _once(self, key: Hashable, find: Callable[[], Iterable[Difference]]) -> tuple[Difference, ...]:
@@ -246,7 +246,7 @@ def _changed(aspect: Aspect, place: NamedPlace, before: str | None, after: str |
     return Difference(aspect=aspect, place=place, before=before, after=after)
 
 
-def _heard(run: ComparedRun, move: Move) -> str:
+def heard(run: ComparedRun, move: Move) -> str:
     """Everything that the model read."""
     asked = run.asked(move.index)
     messages = (*run.held(move), *asked.messages)

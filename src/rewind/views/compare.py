@@ -214,6 +214,7 @@ def _cause(finding: Finding, cause: Cause, seen: FirstSeen | None) -> dict[str, 
         "first_seen_at": _steps(cause.since, "good", "bad"),
         "place": cause_place(finding, cause) or None,
         "evidence": cause.evidence or None,
+        "standing": cause.standing.name.lower(),
         "differences": [_difference(each) for each in cause.differences],
         "since": None if seen is None else _seen(seen),
     }

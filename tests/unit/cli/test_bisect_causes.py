@@ -230,10 +230,12 @@ def test_a_day_that_differs_is_shown_where_it_may_be_why(rewind: Rewind, shelf: 
         lambda talk: dated(talk, "2025-11-16", agrees=False),
     )
     expected = """\
-Cause      system prompt changed, from step 1 on (the answer to step 1 was still
-           the same)
-             … refund what is due. Today is 2025-11-[-15-]{+16+}.
-             nothing but a date differs
+Causes     1  system prompt changed, from step 1 on (the answer to step 1 was
+              still the same)
+                … refund what is due. Today is 2025-11-[-15-]{+16+}.
+                nothing but a date differs
+           2  same request, different answer
+                temperature 0
 """
     assert cause(shown) == expected
 

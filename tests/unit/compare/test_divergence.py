@@ -302,7 +302,7 @@ def test_a_date_is_suspected_once_the_answers_part_and_nothing_else_differs() ->
 
     assert not found(good(**on("2026-11-15")), good(**on("2026-11-16"))).diverges
     parted = found(good(**on("2026-11-15")), refusing(**on("2026-11-16")))
-    assert kinds(parted) == [CauseKind.SYSTEM]
+    assert kinds(parted) == [CauseKind.SYSTEM, CauseKind.SAMPLING]
     assert parted.causes[0].evidence == "nothing but a date differs"
 
 

@@ -1,0 +1,124 @@
+"""Which of several causes stands first: the one that the parted answer takes up."""
+
+from typing import Any
+
+from rewind.compare.cause import CauseKind, Standing, causes_of
+from rewind.compare.divergence import Finding, bisect
+from unit.compare.chats import Chat, Tape
+
+HANDBOOK = ("read", {"file": "handbook.md"})
+LOOK = ("look_up", {"order": "8821"})
+
+
+def kinds(finding: Finding) -> list[CauseKind]:
+    return [cause.kind for cause in finding.causes]
+
+
+def asking(system: str, handbook: str, says: str, *, user: str = "How long may I return it?", **chat: Any) -> Tape:
+    tape = Tape()
+    one = Chat(tape, system=system, **chat).user(user).says("", [HANDBOOK])
+    one.results(handbook).says(says)
+    return tape
+
+
+def test_the_tool_result_that_the_answer_takes_up_stands_before_a_changed_prompt() -> None:
+    a = asking("Be kind.", "Returns: 28 days.", "It is 28 days.")
+    b = asking("Be brief and kind.", "Returns: 24 days.", "It is 24 days.", model="claude-opus-5")
+    causes = bisect(a.run(), b.run()).causes
+    assert [cause.kind for cause in causes] == [CauseKind.TOOL_OUTPUT, CauseKind.MODEL, CauseKind.SYSTEM]
+    assert causes[0].standing is Standing.USED
+    assert causes[0].evidence == "the answers differ in what it says: 28 → 24"
+
+
+def test_the_prompt_that_the_answer_takes_up_stands_before_a_tool_result() -> None:
+    a = asking("Returns are open for 28 days.", "Shoes come in a box of 12.", "It is 28 days.")
+    b = asking("Returns are open for 24 days.", "Shoes come in a box of 10.", "It is 24 days.")
+    assert kinds(bisect(a.run(), b.run())) == [CauseKind.SYSTEM, CauseKind.TOOL_OUTPUT]
+
+
+def test_a_cause_may_lie_many_steps_before_its_effect_and_what_repeats_it_is_not_the_cause() -> None:
+    def run(limit: str, says: str, plan: str) -> Tape:
+        tape = Tape()
+        one = Chat(tape).user("Plan the trip.").says("", [HANDBOOK]).results(f"The limit is {limit} EUR a night.")
+        for number in range(16):
+            one.says("", [("check", {"hotel": number})]).results(
+                f"Hotel {number} is open. {plan if number == 9 else ''}"
+            )
+        one.says(says)
+        return tape
+
+    a = run("140", "I booked one at 140 EUR.", " Budget 140.")
+    b = run("95", "I booked one at 95 EUR.", " Budget 95.")
+    finding = bisect(a.run(), b.run())
+    assert finding.step == (18, 18)
+    first, second = finding.causes
+    assert first.since.indexes == (2, 2) and first.standing is Standing.USED
+    assert second.since.indexes == (12, 12) and second.standing is Standing.CHANGED
+
+
+def test_what_both_runs_had_read_explains_nothing() -> None:
+    a = asking("Item 77 is blue.", "Stock: fine.", "It is on its way.", user="Where is parcel 4711?")
+    b = asking("Item 77 is red.", "Stock: 4711 is fine.", "Parcel 4711 is lost.", user="Where is parcel 4711?")
+    assert all(cause.standing is not Standing.USED for cause in bisect(a.run(), b.run()).causes)
+
+
+def test_the_arguments_of_the_parted_call_are_what_it_takes_up() -> None:
+    def run(status: str, prompt: str, amount: float) -> Tape:
+        tape = Tape()
+        one = Chat(tape, system=prompt).user("My money, please.").says("", [LOOK])
+        one.results(f'{{"paid": {status}}}').says("A word.", [("refund", {"amount": amount})])
+        return tape
+
+    finding = bisect(run("189.00", "Be kind.", 189).run(), run("98.10", "Be harsh.", 98.1).run())
+    assert kinds(finding) == [CauseKind.TOOL_OUTPUT, CauseKind.SYSTEM]
+
+
+def test_empty_and_default_parameters_stand_last() -> None:
+    settings = {"max_tokens": 100, "include": [], "temperature": 1, "metadata": {"user_id": "u"}}
+    tape_a, tape_b = Tape(), Tape()
+    Chat(tape_a).user("Shall I go?").says("Yes, do.")
+    Chat(tape_b, settings=settings).user("Shall I stay?").says("No, please.")
+    causes = bisect(tape_a.run(), tape_b.run()).causes
+    assert [cause.kind for cause in causes] == [CauseKind.INPUT, CauseKind.PARAMETERS]
+    assert causes[1].standing is Standing.IDLE
+
+
+def test_a_parameter_that_says_something_is_told_apart_from_those_that_do_not() -> None:
+    tape_a, tape_b = Tape(), Tape()
+    Chat(tape_a).user("Shall I go?").says("Yes, do.")
+    Chat(tape_b, settings={"max_tokens": 5, "include": []}).user("Shall I go?").says("No, please.")
+    causes = bisect(tape_a.run(), tape_b.run()).causes
+    assert [(cause.kind, cause.standing) for cause in causes] == [
+        (CauseKind.PARAMETERS, Standing.CHANGED),
+        (CauseKind.PARAMETERS, Standing.IDLE),
+    ]
+
+
+def test_a_provider_that_failed_is_why_whatever_else_changed() -> None:
+    tape = Tape()
+    Chat(tape, system="Be harsh.").user("How long may I return it?").fails(529)
+    a = asking("Be kind.", "28 days.", "28 days.")
+    assert kinds(bisect(a.run(), tape.run())) == [CauseKind.ERROR, CauseKind.SYSTEM]
+
+
+def test_what_a_helper_read_is_why_its_report_differs_and_what_follows_from_it() -> None:
+    """The lead waits for a helper, whose answer comes back to it as a tool's result."""
+
+    def run(found: str, report: str, says: str) -> Tape:
+        tape = Tape()
+        lead = Chat(tape, system="You lead.").user("Is it safe?").says("", [("ask_helper", {"task": "Look at it."})])
+        helper = Chat(tape, system="You help.", prefix="toolu_h").user("Look at it.").says("", [HANDBOOK])
+        helper.results(found).says(report)
+        lead.results(f"The helper says: {report}").says(says)
+        return tape
+
+    good = run("Load: up to 300 kg.", "In short: it holds 300 kg.", "Yes, 300 kg are fine.")
+    bad = run("Load: up to 120 kg.", "In short: it holds 120 kg.", "No more than 120 kg.")
+    finding = bisect(good.run(), bad.run())
+    lead_row = finding.comparison.rows[-1]
+    causes = causes_of(finding.comparison, lead_row)
+    assert [(cause.kind, cause.since.indexes) for cause in causes] == [
+        (CauseKind.TOOL_OUTPUT, (3, 3)),
+        (CauseKind.TOOL_OUTPUT, (4, 4)),
+    ]
+    assert causes[1].standing is Standing.CARRIED and causes[1].evidence == "it is the answer of step 3"
