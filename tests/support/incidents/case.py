@@ -7,7 +7,7 @@ from itertools import zip_longest
 from random import Random
 
 from support.incidents.stage import Meant, Over, Run, Setup
-from support.planted_recording import Call, Played
+from support.planted_recording import Played
 
 Words = Sequence[str | tuple[str, ...]]
 """All of these must be on the screen; of a tuple any one."""
@@ -122,19 +122,36 @@ _Parting = tuple[Meant | None, Meant | None]
 
 
 def _truth(planted: Incident, setup: Setup, changed: Setup, good: LoggedRun, bad: LoggedRun) -> Truth | None:
-    partings = _partings(good, bad)
-    if not partings:
+    chosen = _first_partings(good, bad)
+    if not chosen:
         return None
-    first, *others = sorted(partings, key=lambda parting: _moment(parting, good, bad))
-    chosen = [first, *(one for one in others if _moment(one, good, bad) < _end(first, good, bad))]
+    good_steps, bad_steps = parting_steps(good, bad)
     return Truth(
-        good_steps=frozenset(step for meant, _ in chosen for step in _steps(good.played, meant)),
-        bad_steps=frozenset(step for _, meant in chosen for step in _steps(bad.played, meant)),
+        good_steps=good_steps,
+        bad_steps=bad_steps,
         causes=planted.causes,
         words=planted.words(setup, changed),
         kind=planted.kind,
-        meant=(first[0].key if first[0] else "—", first[1].key if first[1] else "—"),
+        meant=(_key(chosen[0][0]) or "—", _key(chosen[0][1]) or "—"),
     )
+
+
+def parting_steps(good: LoggedRun, bad: LoggedRun) -> tuple[frozenset[int], frozenset[int]]:
+    """Where the model first meant something else, in the steps of either run; several where calls ran in parallel."""
+    chosen = _first_partings(good, bad)
+    return (
+        frozenset(step for meant, _ in chosen for step in _steps(good.played, meant)),
+        frozenset(step for _, meant in chosen for step in _steps(bad.played, meant)),
+    )
+
+
+def _first_partings(good: LoggedRun, bad: LoggedRun) -> list[_Parting]:
+    """The first of all conversations, and those that cannot have known of it."""
+    partings = sorted(_partings(good, bad), key=lambda parting: _moment(parting, good, bad))
+    if not partings:
+        return []
+    end = _end(partings[0], good, bad)
+    return [one for one in partings if one is partings[0] or _moment(one, good, bad) < end]
 
 
 def _partings(good: LoggedRun, bad: LoggedRun) -> list[_Parting]:
@@ -180,11 +197,3 @@ def _spans(parting: _Parting, good: LoggedRun, bad: LoggedRun) -> Iterator[tuple
             steps = {step.index: step for step in run.played.recording.steps}
             first, *_, last = (*_steps(run.played, meant), *_steps(run.played, meant))
             yield steps[first].request.ts - start, steps[last].ended - start
-
-
-def steps_of(played: Played, talk: str) -> list[int]:
-    """The steps of a conversation, for tests of the generator."""
-    return [index for call, indexes in played.indexes.items() if call.talk == talk for index in indexes]
-
-
-__all__ = ["Call", "Incident", "RunPair", "ScriptedAgent", "Truth", "incident", "incident_pair", "noise_pair"]
