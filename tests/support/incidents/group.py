@@ -61,8 +61,5 @@ def group_case(
             bad_steps=tuple(parting_steps(good_runs[0], run)[1] for run in bad_runs),
         )
     return GroupCase(
-        name=name,
-        goods=tuple(run.played for run in good_runs),
-        bads=tuple(run.played for run in bad_runs),
-        truth=truth,
+        name=name, goods=tuple(run.played for run in good_runs), bads=tuple(run.played for run in bad_runs), truth=truth
     )
