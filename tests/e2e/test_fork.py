@@ -19,6 +19,7 @@ from support.effort import effort
 from support.forks import SYSTEM, bodies, fork, forked, numbered, talks, told
 from support.lab import Lab
 from support.script import Answer, Playbook, Request
+from support.terminal import Seat
 
 pytestmark = pytest.mark.e2e
 
@@ -283,6 +284,32 @@ def test_a_step_that_is_not_there_and_a_session_without_a_step_are_one_sentence(
     wrong = fork(bench, f"{base}:1", "--set", "nonsense")
     assert wrong.code == 2 and "'nonsense' is not a valid edit" in wrong.talk
     assert bench.provider.calls == 2
+
+
+def test_an_edit_that_looks_like_a_mistake_costs_nothing_unless_it_is_meant(lab: MakeLab, tmp_path: Path) -> None:
+    bench = lab(numbered)
+    base = bench.record(talks("one")).ok().session
+    for edit, sentence in (
+        ("sytem=Be kind.", "openai-chat has no parameter sytem that Rewind knows of. Nothing was run."),
+        ("temperature=hot", "temperature takes a number, not hot. Nothing was run."),
+    ):
+        for options in ((), ("--dry-run",), ("--json",), ("--samples", "3")):
+            refused = fork(bench, f"{base}:1", "--set", edit, *options)
+            assert refused.code == 2 and sentence in refused.talk, refused.talk
+            assert "--force sends it as it is" in refused.talk
+    assert "did you mean system=?" in fork(bench, f"{base}:1", "--set", "sytem=Be kind.").talk
+    assert bench.provider.calls == 1
+    fork(bench, f"{base}:1", "--set", "sytem=Be kind.", "--force").ok()
+    assert bodies(bench, since=1)[0]["sytem"] == "Be kind."
+
+    command = ["fork", f"{base}:1", *bench.upstream, "--set", "brand_new=7"]
+    for answer, code, calls in (("n", 2, 2), ("y", 0, 3)):
+        with Seat(command, bench.home, KEYS, cwd=tmp_path) as seat:
+            assert "no parameter brand_new" in seat.sees("Send it as it is?")
+            seat.type(answer + "\n")
+            ended, _ = seat.ends()
+        assert (ended, bench.provider.calls) == (code, calls)
+    assert bodies(bench, since=2)[0]["brand_new"] == 7
 
 
 def test_a_call_that_fails_is_asked_again_with_the_same_edit_and_the_good_answer_counts(lab: MakeLab) -> None:

@@ -3,10 +3,13 @@
 Imported by these commands when they run: neither help nor a plain replay should wait for the engine behind them.
 """
 
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import click
 
 from rewind.cli.app import App, print_json, warn
 from rewind.cli.options import ProveFlags, RerunFlags
@@ -15,11 +18,11 @@ from rewind.cli.screens.proof import print_trial
 from rewind.cli.screens.rerun import print_forecast, print_forked, print_samples
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.step_prompt import edit_json, step_through
-from rewind.errors import ExitCode
+from rewind.errors import ExitCode, UsageError
 from rewind.reading.bisect import PairBisection
 from rewind.reading.next_request import next_request, recorded_outline
 from rewind.runs.fork.budget import Budget
-from rewind.runs.fork.plan import ForkOptions
+from rewind.runs.fork.plan import ForkOptions, doubtful_edits
 from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
 from rewind.runs.probe import Proof, ProveOptions, prove
@@ -87,6 +90,7 @@ def run_fork(
     *,
     edits: tuple[str, ...],
     by_hand: bool,
+    force: bool,
     samples: int | None,
     max_cost: float | None,
     name: str | None,
@@ -98,6 +102,7 @@ def run_fork(
     options = ForkOptions(
         step=step,
         edits=read_edits(edits),
+        force=force,
         name=name,
         pricing=prices,
         budget=None if max_cost is None else Budget(max_cost, prices),
@@ -107,6 +112,8 @@ def run_fork(
     if not dry_run:
         # Before an editor is opened, and before the plan: what may not be run is said at once.
         command_to_run(options.session, options.command, f"fork {options.session.ref}:{step}")
+    if edits and not as_json:
+        options = _confirmed(options)
     if by_hand:
         options = edited_by_hand(options, partial(edit_json, name=f"step-{step}.json"))
     if dry_run:
@@ -129,6 +136,21 @@ def run_fork(
         print_samples(err(), forked)
     app.retain()
     return max(map(fork_exit_code, forked.results), key=_WORST_LAST.index)
+
+
+def _confirmed(options: ForkOptions) -> ForkOptions:
+    """At a terminal, a person decides about edits that look like a mistake; elsewhere the plan refuses them."""
+    if options.force or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return options
+    doubts = doubtful_edits(options)
+    if not doubts:
+        return options
+    for doubt in doubts:
+        meant = f" Did you mean {doubt.suggestion}?" if doubt.suggestion else ""
+        err().line(Span(f"{doubt.edit.target}: {doubt.reason}{meant}", "yellow"))
+    if not click.confirm("Send it as it is?", err=True):
+        raise UsageError("The fork is called off. Nothing was run.")
+    return replace(options, force=True)
 
 
 def fork_exit_code(result: ForkResult) -> ExitCode:

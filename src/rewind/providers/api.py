@@ -15,6 +15,7 @@ from rewind.dataclass import dataclass
 from rewind.model.http import HttpRequest, HttpResponse, RequestHead
 from rewind.model.message import Answered, Asked, Media, Message, Other, Part, Thinking, ToolResult, ToolUse
 from rewind.model.step import StepKind
+from rewind.providers.shared.parameters import ParameterTable
 
 T = TypeVar("T")
 
@@ -290,6 +291,8 @@ class Api:
     is_free: bool = False
     """Whether nobody is paid for it: the model runs on a machine of the user's own."""
     patcher: Lazy[PatcherFor] | None = None
+    parameters: Lazy[ParameterTable] | None = None
+    """Which parameters it has; without it nobody can say that a name is wrong."""
     speaker: Lazy[SpeakerFor] | None = None
     writer: Lazy[Writer] | None = None
     shape: str = ""

@@ -16,6 +16,7 @@ from rewind.model.session import split_step, split_tool
     "--set", "edits", multiple=True, metavar="EDIT", help="Change this at the step: system=…, model=… (repeatable)"
 )
 @click.option("--edit", "by_hand", is_flag=True, help="Change the step's request in your editor ($VISUAL, $EDITOR)")
+@click.option("--force", is_flag=True, help="Send edits that look like a mistake, such as an unknown parameter")
 @click.option("--samples", type=click.IntRange(1, 1000), metavar="K", help="Run it K times, and compare the answers")
 @click.option(
     "--max-cost", callback=read_money, metavar="USD", help="Stop making calls once this much is spent, over all samples"

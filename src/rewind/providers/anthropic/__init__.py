@@ -10,6 +10,7 @@ API = Api(
     reader=AnthropicReader(),
     volatile=VOLATILE,
     patcher=Lazy("rewind.providers.anthropic.patch:patcher_for"),
+    parameters=Lazy("rewind.providers.anthropic.patch:PARAMETERS"),
     speaker=Lazy("rewind.providers.anthropic.speak:speaker_for"),
     writer=Lazy("rewind.providers.anthropic.write:WRITER"),
     shape="anthropic",

@@ -9,8 +9,22 @@ from rewind.providers.anthropic.read import asked_in
 from rewind.providers.anthropic.write import messages_for
 from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patcher
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
+from rewind.providers.shared.parameters import FLAG, INTEGER, LIST, NUMBER, OBJECT, TEXT, ParameterTable, named
 from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
 from rewind.providers.shared.write import with_matched_ids
+
+PARAMETERS: ParameterTable = {
+    **named("temperature top_p", NUMBER.between(0, 1)),
+    **named("max_tokens top_k", INTEGER.between(0)),
+    **named("stream", FLAG),
+    **named("anthropic_version fallback_credit_token inference_geo model service_tier speed", TEXT),
+    **named("user_profile_id workspace_id", TEXT),
+    **named("anthropic_beta betas fallbacks mcp_servers messages stop_sequences tools", LIST),
+    **named("cache_control compaction context_management diagnostics metadata", OBJECT),
+    **named("output_config output_format thinking thread tool_choice", OBJECT),
+    "container": TEXT | OBJECT,
+    "system": TEXT | LIST,
+}
 
 
 def _made(text: str, old: Any) -> Any:

@@ -10,5 +10,6 @@ API = Api(
     reader=CohereReader(),
     volatile=VOLATILE,
     patcher=Lazy("rewind.providers.cohere.fork:patcher_for"),
+    parameters=Lazy("rewind.providers.cohere.fork:PARAMETERS"),
     speaker=Lazy("rewind.providers.cohere.fork:speaker_for"),
 )

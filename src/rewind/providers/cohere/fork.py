@@ -14,10 +14,21 @@ from rewind.providers.openai_chat.write import call
 from rewind.providers.shared.answer_stream import request_json
 from rewind.providers.shared.framing import events, lines, whole
 from rewind.providers.shared.json_fields import at, items_at, text_at
+from rewind.providers.shared.parameters import FLAG, INTEGER, LIST, NUMBER, OBJECT, TEXT, ParameterTable, named
 from rewind.providers.shared.patch import FieldPatcher
 from rewind.providers.shared.speak import pieces
 from rewind.providers.shared.write import arguments_object
 
+PARAMETERS: ParameterTable = {
+    **named("temperature", NUMBER.between(0)),
+    **named("frequency_penalty presence_penalty p", NUMBER.between(0, 1)),
+    **named("k max_input_tokens max_tokens priority seed", INTEGER.between(0)),
+    **named("force_single_step logprobs raw_prompting return_prompt search_queries_only stream strict_tools", FLAG),
+    **named("citation_quality conversation_id message model preamble prompt_truncation safety_mode", TEXT),
+    **named("tool_choice", TEXT),
+    **named("chat_history connectors documents messages stop_sequences tool_results tools", LIST),
+    **named("citation_options response_format thinking", OBJECT),
+}
 _CHAT = ChatPatcher("cohere")
 _OLDER_CHAT = FieldPatcher("cohere-v1", api="Cohere's /v1/chat", system="preamble")
 

@@ -11,6 +11,7 @@ API = Api(
     volatile=VOLATILE,
     joins_turns=True,
     patcher=Lazy("rewind.providers.gemini.patch:patcher_for"),
+    parameters=Lazy("rewind.providers.gemini.patch:PARAMETERS"),
     speaker=Lazy("rewind.providers.gemini.speak:speaker_for"),
     writer=Lazy("rewind.providers.gemini.write:WRITER"),
     shape="gemini",

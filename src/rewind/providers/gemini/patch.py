@@ -12,6 +12,18 @@ from rewind.providers.gemini.parts import field, is_thought, turns_of
 from rewind.providers.gemini.parts import listed as listed_or_alone
 from rewind.providers.gemini.write import contents_for
 from rewind.providers.shared.json_fields import at, without
+from rewind.providers.shared.parameters import (
+    ANYTHING,
+    FLAG,
+    INTEGER,
+    LIST,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Allowed,
+    ParameterTable,
+    named,
+)
 from rewind.providers.shared.patch import ParameterPlaces, TextBlocks, appended, as_object, snake
 from rewind.providers.shared.write import with_matched_ids
 
@@ -25,6 +37,30 @@ _SETTINGS = ParameterPlaces(
     ),
     two_spellings=True,
 )
+
+
+def _setting(names: str, allowed: Allowed) -> ParameterTable:
+    return {f"generationConfig.{name}": allowed for name in names.split()}
+
+
+PARAMETERS: ParameterTable = {
+    **_setting("temperature", NUMBER.between(0, 2)),
+    **_setting("topP", NUMBER.between(0, 1)),
+    **_setting("topK frequencyPenalty presencePenalty", NUMBER),
+    **_setting("candidateCount maxOutputTokens", INTEGER.between(1)),
+    **_setting("logprobs seed", INTEGER),
+    **_setting("audioTimestamp enableAffectiveDialog enableEnhancedCivicAnswers responseLogprobs", FLAG),
+    **_setting("mediaResolution responseMimeType", TEXT),
+    **_setting("responseModalities stopSequences", LIST),
+    **_setting("imageConfig modelSelectionConfig routingConfig speechConfig thinkingConfig", OBJECT),
+    **_setting("audioTranscriptionConfig translationConfig", OBJECT),
+    **_setting("responseFormat responseJsonSchema responseSchema", ANYTHING),
+    **named("generationConfig generationOutputConfig labels modelArmorConfig toolConfig", OBJECT),
+    **named("cachedContent model serviceTier", TEXT),
+    **named("safetySettings", LIST),
+    **named("contents systemInstruction tools", ANYTHING),
+    **named("automaticContinuation store", FLAG),
+}
 _WRAPPERS = ("result", "output")
 
 

@@ -12,5 +12,6 @@ API = Api(
     volatile=TOOL_CALL_IDS,
     is_free=True,
     patcher=Lazy("rewind.providers.ollama.fork:patcher_for"),
+    parameters=Lazy("rewind.providers.ollama.fork:PARAMETERS"),
     speaker=Lazy("rewind.providers.ollama.fork:speaker_for"),
 )

@@ -13,6 +13,18 @@ from rewind.providers.api import AnswerContent, Document, LossLog, Patcher, Spea
 from rewind.providers.openai_chat.patch import ChatPatcher
 from rewind.providers.shared.framing import lines, whole
 from rewind.providers.shared.json_fields import items_at, text_at, without
+from rewind.providers.shared.parameters import (
+    ANYTHING,
+    FLAG,
+    INTEGER,
+    LIST,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Allowed,
+    ParameterTable,
+    named,
+)
 from rewind.providers.shared.patch import FieldPatcher, ParameterPlaces
 from rewind.providers.shared.speak import pieces
 from rewind.providers.shared.write import arguments_object, result_parts
@@ -60,6 +72,25 @@ def _said(parts: Sequence[Part], losses: LossLog) -> Document:
     return {"content": "".join(words), **({"images": images} if images else {})}
 
 
+def _option(names: str, allowed: Allowed) -> ParameterTable:
+    return {f"options.{name}": allowed for name in names.split()}
+
+
+PARAMETERS: ParameterTable = {
+    **_option("temperature", NUMBER.between(0)),
+    **_option("min_p top_p", NUMBER.between(0, 1)),
+    **_option("frequency_penalty mirostat_eta mirostat_tau presence_penalty repeat_penalty tfs_z typical_p", NUMBER),
+    **_option("mirostat num_batch num_ctx num_gpu num_keep num_predict num_thread repeat_last_n seed top_k", INTEGER),
+    **_option("low_vram numa penalize_newline use_mlock use_mmap vocab_only", FLAG),
+    **_option("main_gpu", INTEGER),
+    "options.stop": TEXT | LIST,
+    **named("logprobs raw stream", FLAG),
+    **named("top_logprobs", INTEGER),
+    **named("model prompt suffix system template", TEXT),
+    **named("images messages tools", LIST),
+    **named("options", OBJECT),
+    **named("context format input keep_alive think", ANYTHING),
+}
 _OPTIONS = ParameterPlaces(
     inside="options",
     beside=frozenset(

@@ -10,6 +10,7 @@ API = Api(
     reader=OpenAIChatReader(),
     volatile=VOLATILE,
     patcher=Lazy("rewind.providers.openai_chat.patch:patcher_for"),
+    parameters=Lazy("rewind.providers.openai_chat.patch:PARAMETERS"),
     speaker=Lazy("rewind.providers.openai_chat.speak:speaker_for"),
     writer=Lazy("rewind.providers.openai_chat.write:WRITER"),
     shape="openai",

@@ -10,8 +10,46 @@ from rewind.providers.api import Document, FieldPath, LossLog, NewResult, Patche
 from rewind.providers.openai_chat.write import messages_for
 from rewind.providers.shared.chat_messages import message_of
 from rewind.providers.shared.json_fields import at, text_at
+from rewind.providers.shared.parameters import (
+    ANYTHING,
+    FLAG,
+    INTEGER,
+    LIST,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    ParameterTable,
+    named,
+)
 from rewind.providers.shared.patch import FieldPatcher, ParameterPlaces, TextBlocks, as_object, is_text_of, listed
 from rewind.providers.shared.write import with_matched_ids
+
+PARAMETERS: ParameterTable = {
+    **named("temperature", NUMBER.between(0, 2)),
+    **named("top_p", NUMBER.between(0, 1)),
+    **named("frequency_penalty presence_penalty", NUMBER.between(-2, 2)),
+    **named("max_completion_tokens max_tokens seed", INTEGER),
+    **named("n best_of", INTEGER.between(1)),
+    **named("top_logprobs", INTEGER.between(0, 20)),
+    **named("echo parallel_tool_calls store stream", FLAG),
+    **named("model prompt_cache_key prompt_cache_retention safety_identifier suffix user", TEXT),
+    **named("reasoning_effort service_tier verbosity", TEXT),
+    **named("functions messages modalities tools", LIST),
+    **named("audio logit_bias metadata moderation prediction prompt_cache_options", OBJECT),
+    **named("response_format stream_options web_search_options", OBJECT),
+    "stop": TEXT | LIST,
+    "tool_choice": TEXT | OBJECT,
+    **named("function_call logprobs prompt", ANYTHING),
+    # Of servers that speak the same API: vLLM, llama.cpp, OpenRouter, Mistral, DeepSeek, Qwen.
+    **named("top_k", INTEGER),
+    **named("min_p repetition_penalty top_a typical_p", NUMBER),
+    **named("enable_thinking ignore_eos include_reasoning safe_prompt", FLAG),
+    **named("models plugins transforms", LIST),
+    **named("chat_template_kwargs provider reasoning structured_outputs thinking", OBJECT),
+    **named("grammar guided_choice guided_grammar guided_json guided_regex keep_alive", ANYTHING),
+    **named("max_price prompt_mode random_seed route usage", ANYTHING),
+}
+"""Chat Completions and the older completions."""
 
 WriteMessages = Callable[[Sequence[Message], LossLog], list[dict[str, Any]]]
 

@@ -24,6 +24,7 @@ API = Api(
     reader=OpenAIResponsesReader(),
     volatile=_VOLATILE,
     patcher=Lazy("rewind.providers.openai_responses.patch:patcher_for"),
+    parameters=Lazy("rewind.providers.openai_responses.patch:PARAMETERS"),
     speaker=Lazy("rewind.providers.openai_responses.speak:speaker_for"),
     writer=Lazy("rewind.providers.openai_responses.write:WRITER"),
     shape="responses",

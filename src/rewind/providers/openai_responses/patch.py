@@ -13,9 +13,25 @@ from rewind.providers.openai_responses.read import OpenAIResponsesReader, speake
 from rewind.providers.openai_responses.write import answer_items, items_for
 from rewind.providers.shared.answer_stream import read_answer
 from rewind.providers.shared.json_fields import at, items_at, text_at, without
+from rewind.providers.shared.parameters import FLAG, INTEGER, LIST, NUMBER, OBJECT, TEXT, ParameterTable, named
 from rewind.providers.shared.patch import TextBlocks, appended, as_object, is_text_of, listed
 from rewind.providers.shared.request_body import body_of
 from rewind.providers.shared.write import with_matched_ids
+
+PARAMETERS: ParameterTable = {
+    **named("temperature", NUMBER.between(0, 2)),
+    **named("top_p", NUMBER.between(0, 1)),
+    **named("max_output_tokens max_tool_calls", INTEGER.between(1)),
+    **named("top_logprobs", INTEGER.between(0, 20)),
+    **named("background parallel_tool_calls store stream", FLAG),
+    **named("instructions model previous_response_id prompt_cache_key prompt_cache_retention", TEXT),
+    **named("safety_identifier service_tier truncation user", TEXT),
+    **named("access_programs context_management include tools", LIST),
+    **named("image metadata moderation prompt prompt_cache_options reasoning stream_options text", OBJECT),
+    "conversation": TEXT | OBJECT,
+    "input": TEXT | LIST,
+    "tool_choice": TEXT | OBJECT,
+}
 
 
 def _made(text: str, old: Any) -> Any:

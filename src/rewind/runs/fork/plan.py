@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from rewind.dataclass import dataclass
 from rewind.edit.apply import answer_for, edited, refuse_signed
+from rewind.edit.doubts import EditDoubt, doubts_about
 from rewind.edit.edits import Edit, ResolvedValue, SetModel, SetResponse, SetToolResult, StepReference, TextValue
 from rewind.edit.references import resolve
 from rewind.errors import CannotEdit, DamagedStore, SessionNotFound, UsageError
@@ -39,6 +40,8 @@ class ForkOptions:
     home: Path
     edits: tuple[Edit, ...] = ()
     by_hand: ManualEdit | None = None
+    force: bool = False
+    """Edits that look like a mistake are made all the same."""
     command: tuple[str, ...] | None = None
     """In place of the recorded one."""
     name: str | None = None
@@ -141,6 +144,14 @@ def plan_fork(options: ForkOptions) -> ForkPlan:
         return planned(options, RecordedSteps(reader))
 
 
+def doubtful_edits(options: ForkOptions) -> tuple[EditDoubt, ...]:
+    """The edits that look like a mistake; without ``force`` the fork is refused for them. Raises RewindError."""
+    with Library(options.home).open(options.session) as reader:
+        steps = RecordedSteps(reader)
+        plan = planned(replace(options, force=True), steps)
+        return doubts_about(steps.request(plan.step), plan.own)
+
+
 def body_to_edit(options: ForkOptions) -> Any:
     """The body of the step's request as JSON, with the other edits made, for an editor. Raises CannotEdit."""
     with Library(options.home).open(options.session) as reader:
@@ -175,6 +186,8 @@ def planned(options: ForkOptions, steps: RecordedSteps) -> ForkPlan:
     of_tools = _any(SetToolResult, own, inheritance.first, *(other.edits for other in inheritance.earlier))
     names = _tools(steps) if of_tools else {}
     _try(request, own, names)
+    if not (options.force or options.probe):
+        _refuse_doubtful(doubts_about(request, own))
     as_sent = SentBody(body_of(request).document) if inheritance.by_hand else None
     if as_sent is not None:
         _check_as_sent(as_sent, recording, inheritance.first, library)
@@ -243,6 +256,15 @@ def _try(request: HttpRequest, edits: Sequence[Edit], names: Mapping[str, str]) 
     for edit in edits:
         if isinstance(edit, SetResponse):
             answer_for(request, edit)
+
+
+def _refuse_doubtful(doubts: Sequence[EditDoubt]) -> None:
+    """Raises CannotEdit, before money is spent on what changes nothing."""
+    for doubt in doubts:
+        meant = f"did you mean {doubt.suggestion}? " if doubt.suggestion else ""
+        raise CannotEdit(
+            f"{doubt.edit.target}: {doubt.reason} Nothing was run.", hint=f"{meant}--force sends it as it is"
+        )
 
 
 def _check_as_sent(as_sent: SentBody, recording: Recording, first: Sequence[Edit], library: Library) -> None:
