@@ -150,8 +150,15 @@ def _first_partings(good: LoggedRun, bad: LoggedRun) -> list[_Parting]:
     partings = sorted(_partings(good, bad), key=lambda parting: _moment(parting, good, bad))
     if not partings:
         return []
-    end = _end(partings[0], good, bad)
-    return [one for one in partings if one is partings[0] or _moment(one, good, bad) < end]
+    first, end = partings[0], _end(partings[0], good, bad)
+    return [one for one in partings if one is first or _moment(one, good, bad) < end or _kin(one) == _kin(first) != ""]
+
+
+def _kin(parting: _Parting) -> str:
+    """What conversations share that run side by side and never hear of each other: ``scout`` of ``scout Granite``."""
+    (meant, *_) = (meant for meant in parting if meant is not None)
+    kin, _, own = meant.call.talk.partition(" ")
+    return kin if own else ""
 
 
 def _partings(good: LoggedRun, bad: LoggedRun) -> list[_Parting]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from support.incidents.case import RunPair, ScriptedAgent, incident_pair, noise_pair
 from support.incidents.coding import AGENT as CODING
 from support.incidents.refund_desk import AGENT as REFUND_DESK
+from support.incidents.research import AGENT as RESEARCH
 
-DEVELOPMENT: tuple[ScriptedAgent, ...] = (REFUND_DESK, CODING)
+DEVELOPMENT: tuple[ScriptedAgent, ...] = (REFUND_DESK, CODING, RESEARCH)
 """Agents that bisect may be tuned by."""
 HELD_OUT: tuple[ScriptedAgent, ...] = ()
 """Agents that nobody looks at while bisect is worked on."""
