@@ -256,13 +256,14 @@ def value_differences(aspect: Aspect, old: Any, new: Any) -> Iterator[Difference
 
 def field_difference(aspect: Aspect, place: DifferencePlace, before: str | None, after: str | None) -> Difference:
     """One field of a JSON value; ``None`` where a run does not have it."""
+    name = f'"{place.path[-1]}": ' if isinstance(place, FieldPlace) and place.path else ""
     return Difference(
         aspect=aspect,
         place=place,
         before=before,
         after=after,
         fate=_fate(before, after),
-        noise=noise_of(aspect, before, after) if before is not None and after is not None else None,
+        noise=noise_of(aspect, name + before, name + after) if before is not None and after is not None else None,
     )
 
 
@@ -281,6 +282,6 @@ def _fate(before: str | None, after: str | None) -> Fate:
 
 def noise_of(aspect: Aspect, before: str, after: str) -> Noise | None:
     """What alone two texts differ in, if that means nothing; a day means something in an answer."""
-    noise = only_noise(before, after)
+    noise = only_noise(before, after, results=aspect is Aspect.TOOL_OUTPUT)
     answers = aspect in (Aspect.ANSWER, Aspect.CALLS)
     return None if noise is not None and answers and noise.may_be_fact else noise

@@ -1,7 +1,9 @@
 """How two texts differ: whether only in ids and times (noise), and word by word.
 
-Noise is what differs between any two runs and means nothing. Each :class:`NoiseForm` is one kind of it. Numbers are
-not noise, nor are names that merely contain digits: an order number or a balance is what a run may turn on. A day
+Noise is what differs between any two runs and means nothing. Each :class:`NoiseForm` is one kind of it; all but days
+and times are the rows of :mod:`rewind.match.tokens` that do not count as a cause, some of them (durations) only in
+what a tool gave back. Numbers are not noise, nor are names that merely contain digits: an order number or a balance is
+what a run may turn on. A day
 alone, a time of day alone, or a number of seconds is both: a prompt that says what day it is changes every day, and a
 delivery date decides about a refund. In what is asked it counts as noise as long as the answers agree; in an answer it
 counts as part of the answer. See ``may_be_fact``.
@@ -15,9 +17,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
 
 from rewind.dataclass import dataclass
 from rewind.match.difference import common_beginning
+from rewind.match.token_search import is_token, token_span
+from rewind.match.tokens import KINDS, OF_THE_CALL, UUID, Scope, TokenKind
 
 _NAMED_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NAMED_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -42,22 +47,39 @@ class NoiseForm:
     may_be_fact: bool = False
     signs: tuple[str, ...] = ()
     """One of these stands in every text that has it: looked for first, which takes next to no time."""
+    kind: TokenKind | None = None
+    """The row of the table of tokens that it is from."""
 
-    def may_be_in(self, text: str) -> bool:
-        return not self.signs or any(sign in text for sign in self.signs)
+    @property
+    def only_in_results(self) -> bool:
+        return self.kind is not None and self.kind.uses.cause is Scope.RESULTS
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it stands in the text."""
+        if self.signs and not any(sign in text for sign in self.signs):
+            return
+        for found in self.pattern.finditer(text):
+            if self.kind is None:
+                yield found.span()
+            elif is_token(self.kind, found):
+                yield token_span(found)
+
+    def folded(self, text: str) -> tuple[str, list[str]]:
+        """The text without it, and what was taken out."""
+        pieces, values, at = [], [], 0
+        for start, end in self.spans(text):
+            if start >= at and end > start:
+                pieces += [text[at:start], "\0"]
+                values.append(text[start:end])
+                at = end
+        return "".join((*pieces, text[at:])), values
 
 
-NOISE_FORMS = (
-    NoiseForm("a UUID", re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), signs=("-",)),
-    NoiseForm(
-        "an id",  # as providers and frameworks draw them: a known word, then letters and digits at random
-        re.compile(
-            r"\b(?:call|toolu|srvtoolu|msg|resp|rs|fc|ws|req|chatcmpl|cmpl|run|thread|session|sess|trace|span|item|asst|"
-            r"batch|file|tool|user|evt)[_-](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{12,}"
-        ),
-        signs=("_", "-"),
-    ),
-    NoiseForm("an id", re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,64}\b")),
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
+
+
+_TIMES = (
     NoiseForm("a time", re.compile(rf"\b{_ISO_DAY}[T ]{_CLOCK}{_ZONE}"), signs=(":",)),
     NoiseForm("a time", re.compile(rf"{_DAY},? (?:at )?{_CLOCK}{_ZONE}"), signs=(":",)),
     NoiseForm("a time of day", re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])"), may_be_fact=True, signs=(":",)),
@@ -68,7 +90,17 @@ NOISE_FORMS = (
     NoiseForm("a date", re.compile(_DAY), may_be_fact=True, signs=_NAMED_MONTHS),
     NoiseForm("a date", re.compile(rf"\b{_DAYS}\b"), may_be_fact=True, signs=_NAMED_DAYS),
 )
-"""In the order in which they are folded: a whole time before the day in it."""
+NOISE_FORMS = (
+    *(
+        NoiseForm("a UUID" if kind is UUID else _article(kind.noun), pattern, kind=kind)
+        for kind in (OF_THE_CALL, *KINDS)
+        if kind.uses.cause is not Scope.COUNTS
+        for pattern in kind.patterns
+    ),
+    *_TIMES,
+)
+"""In the order in which they are folded: what says what it is first, and a whole time before the day in it."""
+_ANYWHERE = tuple(form for form in NOISE_FORMS if not form.only_in_results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +115,22 @@ class Noise:
         return " and ".join(self.names)
 
 
-def only_noise(before: str, after: str) -> Noise | None:
-    """What alone makes the difference, if that is ids and times; ``None`` if more does."""
+def only_noise(before: str, after: str, *, results: bool = False) -> Noise | None:
+    """What alone makes the difference, if that is ids and times; ``None`` if more does.
+
+    ``results``: both are what a tool gave back, where durations and the like are noise, too.
+    """
     if before == after:
         return Noise((), may_be_fact=False)
     before, after = _where_they_differ(before, after)
     if max(len(before), len(after)) > _LONGEST:
         return None
+    if not _may_be_noise(before, after, results=results):
+        return None
     names: dict[str, None] = {}
     may_be_fact = False
-    for form in NOISE_FORMS:
-        old, new = (form.pattern.findall(text) if form.may_be_in(text) else [] for text in (before, after))
-        if not old and not new:
-            continue
-        before, after = (form.pattern.sub("\0", text) for text in (before, after))
+    for form in NOISE_FORMS if results else _ANYWHERE:
+        (before, old), (after, new) = form.folded(before), form.folded(after)
         if old != new:
             names[form.name] = None
             may_be_fact = may_be_fact or form.may_be_fact
@@ -105,13 +139,36 @@ def only_noise(before: str, after: str) -> Noise | None:
     return None
 
 
+_STRETCH = re.compile(r"[\w.:+/=-]+")
+_DAYS_AND_MONTHS = frozenset(name.lower() for name in (*_NAMED_DAYS, *_NAMED_MONTHS))
+_SIGNS_OF_NOISE = ("tmp", "/T/", "cch=")
+
+
+def _may_be_noise(before: str, after: str, *, results: bool) -> bool:
+    """False where other words stand there: told in one pass, which spares most texts a pass for each form."""
+    for form in NOISE_FORMS[: len(OF_THE_CALL.patterns)] if results else ():
+        before, after = form.folded(before)[0], form.folded(after)[0]
+    return _plain_words(before) == _plain_words(after)
+
+
+def _plain_words(text: str) -> list[str]:
+    """The words that are no part of any noise, nearly always because there is no digit in them."""
+    return [
+        word
+        for word in _STRETCH.findall(text)
+        if not any(map(str.isdigit, word))
+        and word[:3].lower() not in _DAYS_AND_MONTHS
+        and not any(sign in word for sign in _SIGNS_OF_NOISE)
+        and word.upper() not in ("AM", "PM", "UTC", "GMT", "Z", "AT")
+    ]
+
+
 def noise_values(text: str) -> frozenset[str]:
     """Every id and time in a text."""
     found: set[str] = set()
     for form in NOISE_FORMS:
-        if form.may_be_in(text):
-            found.update(match[0] for match in form.pattern.finditer(text))
-            text = form.pattern.sub("\0", text)
+        text, values = form.folded(text)
+        found.update(values)
     return frozenset(found)
 
 
@@ -123,21 +180,19 @@ def _where_they_differ(before: str, after: str) -> tuple[str, str]:
     return (before[:-end], after[:-end]) if end > 0 else (before, after)
 
 
+@lru_cache(maxsize=256)
 def without_noise(text: str) -> str:
     """The text with every id and time taken out, so that texts which differ in nothing else are equal."""
     if len(text) > _LONGEST:
         return text
-    for form in NOISE_FORMS:
-        text = form.pattern.sub("\0", text) if form.may_be_in(text) else text
+    for form in _ANYWHERE:
+        text, _ = form.folded(text)
     return text
 
 
 # ── word by word ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_VOLATILE = "|".join(form.pattern.pattern for form in NOISE_FORMS if not form.may_be_fact)
-_WORDS = r"\w+\s*|[^\w\s]\s*|\s+"
-_WORD = re.compile(_WORDS)
-_TOKEN = re.compile(rf"(?P<volatile>{_VOLATILE})\s*|{_WORDS}")
+_WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 _MOST = 2_000
 """Words, on either side, that are compared one by one; longer texts are compared line by line first."""
 _MOST_LINES = 20_000
@@ -209,7 +264,14 @@ def _all_words(text: str) -> _Words:
 
 
 def _stable_words(text: str) -> _Words:
-    return [_Word("\0" if found["volatile"] else found[0].strip(), found[0]) for found in _TOKEN.finditer(text)]
+    words: list[_Word] = []
+    at = 0
+    for start, end in sorted(span for form in _ANYWHERE if not form.may_be_fact for span in form.spans(text)):
+        if start >= at:
+            words += _all_words(text[at:start])
+            at = end + len(text[end:]) - len(text[end:].lstrip())
+            words.append(_Word("\0", text[start:at]))
+    return [*words, *_all_words(text[at:])]
 
 
 def _equal_lines(before: str, after: str) -> tuple[int, int]:

@@ -193,7 +193,7 @@ def _differences(changes: Sequence[ContextChange], moved_digests: frozenset[byte
             before=before,
             after=after,
             about=" ".join(word for word in (change.entry.what, change.entry.label) if word),
-            noise=only_noise(before or "", after or "") if both else None,
+            noise=only_noise(before or "", after or "", results=change.entry.what == "tool") if both else None,
         )
 
 

@@ -6,7 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 from rewind.match.facts import SameFact, stands_alone
-from rewind.match.tokens import TokenKind
+from rewind.match.tokens import Evidence, TokenKind, stands_for_something
 
 _AROUND = 160
 """Characters on both sides of a difference in which a token is looked for; none is longer."""
@@ -139,6 +139,13 @@ def _around(pattern: re.Pattern[str], text: str, at: int, low: int, within: tupl
 
 def token_span(found: re.Match[str]) -> tuple[int, int]:
     return found.span("token") if "token" in found.re.groupindex else found.span()
+
+
+def is_token(kind: TokenKind, found: re.Match[str]) -> bool:
+    """Whether what a pattern of the kind matched is drawn, where that must be so, and stands for nothing else."""
+    start, end = token_span(found)
+    drawn = kind.is_drawn is None or kind.is_drawn(found.string[start:end])
+    return drawn and not (kind.evidence is Evidence.BOUND and stands_for_something(found.string, start, end))
 
 
 class DifferencePlace(NamedTuple):

@@ -367,6 +367,32 @@ BASE64 = TokenKind(
     is_drawn=_is_long_id,
     uses=_NOWHERE,
 )
+_OF_THE_CALL = (
+    r"etag|(?:\w{0,16}_)?cursor|(?:next_?)?page_?token|continuation_?token|nonce|traceparent|idempotency_?key"
+    r"|(?:x[_-]?)?(?:request|trace|span|correlation|transaction_trace)[_-]?id"
+)
+_WHEN = r"(?:fetched|retrieved|generated|queried|cached|checked|served|refreshed)_?at|timestamp|server_?time|as_?of"
+_NAMED = r"(?<![A-Za-z0-9_])\\?[\"']?(?:{})\\?[\"']?\s{{0,2}}[:=]\s{{0,2}}"
+OF_THE_CALL = TokenKind(
+    noun="value of that very call",
+    reason="What a tool says of the call itself, by the name of the field: its trace, when it was asked, how long it "
+    "took, where the next page begins, the last digits of a score. A replay is not to take one for the other.",
+    evidence=Evidence.FREE,
+    uses=Uses(matching=Scope.COUNTS, output=Scope.COUNTS, cause=Scope.RESULTS),
+    patterns=(
+        re.compile(_NAMED.format(_OF_THE_CALL) + r"\\?[\"']?(?P<token>[\w.:/+=-]{1,200})", re.IGNORECASE),
+        re.compile(_NAMED.format(_WHEN) + r"\\?[\"']?(?P<token>\d[\w.:+ -]{3,40})", re.IGNORECASE),
+        re.compile(
+            _NAMED.format(r"(?:\w{0,16}_)?(?:took|elapsed|latency)(?:_\w{1,12})?")
+            + r"(?P<token>\d+(?:\.\d+)?)(?![\w.])",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            _NAMED.format(r"(?:\w{0,16}_)?(?:score|similarity|relevance|distance)") + r"-?\d\.\d(?P<token>\d{1,17})",
+            re.IGNORECASE,
+        ),
+    ),
+)
 
 KINDS = (
     CHECKSUM,
@@ -388,7 +414,7 @@ KINDS = (
     DURATION,
 )
 """Those that are known by how they are written, in the order in which they are tried."""
-ALL_KINDS = (FOLDER, NAME, PATTERN, *KINDS)
+ALL_KINDS = (FOLDER, NAME, PATTERN, *KINDS, OF_THE_CALL)
 
 _HASH = re.compile(
     r"(?:sha-?\d*|md5|hash|digest|checksum|etag|integrity|fingerprint|thumbprint|commit|blob|tree|parent|revision|rev"

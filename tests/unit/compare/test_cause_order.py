@@ -122,3 +122,27 @@ def test_what_a_helper_read_is_why_its_report_differs_and_what_follows_from_it()
         (CauseKind.TOOL_OUTPUT, (4, 4)),
     ]
     assert causes[1].standing is Standing.CARRIED and causes[1].evidence == "it is the answer of step 3"
+
+
+def test_volatile_values_of_results_stand_behind_everything_and_once() -> None:
+    def run(seconds: list[str], says: str, **chat: Any) -> Tape:
+        tape = Tape()
+        one = Chat(tape, **chat).user("Mend it.")
+        for took in seconds:
+            one.says("", [("run_tests", {})]).results(f"41 passed in {took}s")
+        one.says(says)
+        return tape
+
+    slow, fast = ["0.31", "0.40", "0.33"], ["0.52", "0.61", "0.48"]
+    only = bisect(run(slow, "All is well.").run(), run(fast, "I give up.").run()).causes
+    assert [cause.kind for cause in only] == [CauseKind.SAMPLING, CauseKind.TOOL_OUTPUT]
+    assert only[1].evidence == "nothing but a duration differs" and only[1].rows == 3
+    changed = bisect(run(slow, "All is well.").run(), run(fast, "I give up.", system="Be harsh.").run()).causes
+    assert [cause.kind for cause in changed] == [CauseKind.SYSTEM, CauseKind.TOOL_OUTPUT]
+
+
+def test_a_volatile_value_that_the_answer_takes_up_is_a_cause_like_any_other() -> None:
+    a = asking("Be kind.", "41 passed in 0.31s", "It took 0.31s.", user="How fast?")
+    b = asking("Be harsh.", "41 passed in 9.87s", "It took 9.87s.", user="How fast?")
+    causes = bisect(a.run(), b.run()).causes
+    assert [cause.kind for cause in causes] == [CauseKind.TOOL_OUTPUT, CauseKind.SYSTEM]

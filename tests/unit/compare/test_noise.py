@@ -97,3 +97,48 @@ def test_a_text_of_megabytes_is_compared_as_it_is() -> None:
 def test_a_small_difference_in_a_long_text_is_still_recognised() -> None:
     long = "word " * 100_000
     assert str(only_noise(f"{long}at 09:14 {long}", f"{long}at 10:02 {long}")) == "a time of day"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("41 passed in 0.31s", "41 passed in 0.52s"),
+        ('{"trace_id":"a81f03c2","v":1}', '{"trace_id":"77be10dd","v":1}'),
+        ('{"rows": 3, "took": 12}', '{"rows": 3, "took": 31}'),
+        ('{"requestId": "abc", "rows": 3}', '{"requestId": "xyz", "rows": 3}'),
+        ('{"elapsed_ms": 123}', '{"elapsed_ms": 98}'),
+        ("done, took 120 ms", "done, took 95 ms"),
+        ('{"hits": [{"id": 4, "score": 0.8123}]}', '{"hits": [{"id": 4, "score": 0.8119}]}'),
+        ('{"next_cursor": "eyJvIjo0fQ==", "n": 1}', '{"next_cursor": "eyJvIjo5fQ==", "n": 1}'),
+        ('{"etag": "W/1", "n": 1}', '{"etag": "W/2", "n": 1}'),
+        ('{"fetched_at": "2026-03-02", "n": 1}', '{"fetched_at": "2026-03-03", "n": 1}'),
+    ],
+)
+def test_what_a_tool_measures_or_says_of_the_call_itself_is_noise_in_its_result_alone(before: str, after: str) -> None:
+    noise = only_noise(before, after, results=True)
+    assert noise is not None and not noise.may_be_fact
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"days": 3}', '{"days": 46}'),
+        ('{"risk_score": 0.91}', '{"risk_score": 0.12}'),
+        ('{"score": 640}', '{"score": 480}'),
+        ('{"duration": 120}', '{"duration": 90}'),
+        ("3 failed, 38 passed in 0.31s", "41 passed in 0.52s"),
+        ('{"etag": "W/1", "n": 1}', '{"etag": "W/2", "n": 2}'),
+    ],
+)
+def test_a_fact_in_a_result_is_no_noise(before: str, after: str) -> None:
+    assert only_noise(before, after, results=True) is None
+
+
+def test_a_duration_counts_where_somebody_wrote_it() -> None:
+    assert only_noise("Wait 0.5 s between calls.", "Wait 2.5 s between calls.") is None
+
+
+def test_the_forms_are_found_in_time_that_grows_with_the_text() -> None:
+    for text in ("a_" * 50_000, '"took": ' * 12_000, "0.31s " * 16_000, '"score": 0.8' * 8_000):
+        assert without_noise(text) is not None
+        assert only_noise(text, text[::-1], results=True) is None

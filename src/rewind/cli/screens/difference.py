@@ -149,6 +149,8 @@ def _field_lines(before: str, after: str) -> list[Line]:
     if type(old) is not type(new) or not isinstance(old, dict | list):
         return []
     fields = list(islice(value_differences(Aspect.TOOL_OUTPUT, old, new), _MOST_FIELDS + 1))
+    # What differs in every run is shown only where nothing else does.
+    fields = [field for field in fields if field.noise is None] or fields
     if len(fields) > _MOST_FIELDS:
         return []
     return [line for field in fields for line in _named(str(field.place), field, full=False)]
