@@ -60,7 +60,12 @@ def test_the_decisive_words_were_recorded(planted: list[RunPair]) -> None:
     """What must be on the screen is in a body of the runs, so a verdict could show it."""
     for pair in planted:
         assert pair.truth is not None
-        bodies = [text.decode() for played in (pair.good, pair.bad) for both in played.bodies.values() for text in both]
+        bodies = [
+            text.decode().replace('\\"', '"')  # arguments of tools are JSON in JSON
+            for played in (pair.good, pair.bad)
+            for both in played.bodies.values()
+            for text in both
+        ]
         heads = [step.request.head.target for played in (pair.good, pair.bad) for step in played.recording.steps]
         statuses = [
             str(step.response.head.status)
