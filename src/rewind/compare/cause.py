@@ -106,9 +106,14 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
     found = ranked(_judged(comparison, row, suspects))
     if not paired:
         return ranked([*found, Cause(kind=CauseKind.PATH, since=row)])
-    if any(cause.standing < Standing.DATED for cause in found):
-        return found
-    return ranked([*found, _sampling(comparison, row)])
+    return with_sampling(comparison, row, found)
+
+
+def with_sampling(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tuple[Cause, ...]:
+    """The same, and that the model itself answered otherwise, where nothing else explains it."""
+    explained = any(cause.standing < Standing.DATED or cause.kind is CauseKind.SAMPLING for cause in causes)
+    paired = row.a is not None and row.b is not None
+    return ranked(causes if explained or not paired else [*causes, _sampling(comparison, row)])
 
 
 def ranked(causes: Iterable[Cause]) -> tuple[Cause, ...]:

@@ -1,7 +1,7 @@
 """What was said to the model: what is new at a step, and what stood in the conversation before it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -65,6 +65,11 @@ def turn_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held
         assert only is not None, "a key belongs to something"
         texts = one and one.text, other and other.text
         yield one_sided(only.aspect, only.place, *texts, about=only.about, tool=only.tool)
+
+
+def turn_texts(asked: Asked, held: Held = ()) -> dict[Hashable, str]:
+    """What is new at a step, by a name that it has in any run: a tool or a role, and the how-manyth."""
+    return {which: heard.text for which, heard in _turn(asked, held).items()}
 
 
 def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:

@@ -3,15 +3,17 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.cause import Cause, CauseKind, Standing
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
 from rewind.compare.groups import GroupFinding, compare_groups
 from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.remedy import remedies
 from rewind.compare.run import ComparedRun
+from rewind.compare.variation import LEAST_RUNS, EarlierRuns, LearntVariation, weighed_by_history
 from rewind.compare.versions import VersionChange, changed_locks, changed_versions, same_code, versions_of
 from rewind.dataclass import dataclass
 from rewind.edit.edits import Edit
@@ -20,6 +22,7 @@ from rewind.model.program import program_of
 from rewind.model.session import Session, Surroundings, split_step
 from rewind.reading.cassettes import RecordedRun
 from rewind.reading.compare import ComparedSession, opened_side_by_side
+from rewind.reading.earlier_runs import opened_earlier_runs
 from rewind.reading.progress import OnProgress, ignored
 from rewind.runs.rerun import command_hint
 from rewind.safe import safe
@@ -67,6 +70,17 @@ class PairBisection:
     since: Mapping[int, FirstSeen]
     """Since when a cause is there, by its number in ``finding.causes``."""
     code: CodeComparison
+    history: "History | None" = None
+    """``None`` where no earlier runs were asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What earlier good runs of the same program say."""
+
+    sessions: tuple[str, ...]
+    """Their ids, the newest first."""
+    learnt: tuple[LearntVariation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +98,13 @@ class GroupBisection:
 
 @contextmanager
 def bisect_pair(
-    home: Path, good: str, bad: str, *, date_all: bool = False, on_progress: OnProgress = ignored
+    home: Path,
+    good: str,
+    bad: str,
+    *,
+    date_all: bool = False,
+    ask_history: bool = True,
+    on_progress: OnProgress = ignored,
 ) -> Iterator[PairBisection]:
     """The first step where the run ``bad`` left the run ``good``, and why.
 
@@ -94,6 +114,9 @@ def bisect_pair(
     with _opened(home, (good, bad), on_progress) as (good_side, bad_side):
         finding = bisect(good_side.run, bad_side.run)
         _check_readable(finding, good_side, bad_side)
+        history = None
+        if ask_history:
+            finding, history = _with_history(Library(home), finding, good_side, bad_side, on_progress)
         causes = finding.causes if date_all else finding.causes[:1]
         seen = {at: _first_seen(home, cause, good_side, bad_side, on_progress) for at, cause in enumerate(causes)}
         yield PairBisection(
@@ -102,7 +125,22 @@ def bisect_pair(
             finding=finding,
             since={at: first for at, first in seen.items() if first is not None},
             code=_code(good_side, bad_side),
+            history=history,
         )
+
+
+def _with_history(
+    library: Library, finding: Finding, good: ComparedSession, bad: ComparedSession, on_progress: OnProgress
+) -> tuple[Finding, History | None]:
+    """The finding, its causes weighed by what also varies among earlier good runs."""
+    if finding.at is None or not any(cause.standing < Standing.SAMPLED for cause in finding.causes):
+        return finding, None
+    with opened_earlier_runs(library, good, bad, on_progress) as sides:
+        if len(sides) < LEAST_RUNS:
+            return finding, None
+        earlier = EarlierRuns(good.run, [side.run for side in sides])
+        causes, learnt = weighed_by_history(finding.comparison, finding.at, finding.causes, earlier)
+        return replace(finding, causes=causes), History(sessions=tuple(side.id for side in sides), learnt=learnt)
 
 
 @contextmanager

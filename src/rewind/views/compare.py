@@ -14,7 +14,7 @@ from rewind.compare.proof import Hunk
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
-from rewind.reading.bisect import CodeComparison, GroupBisection, PairBisection
+from rewind.reading.bisect import CodeComparison, GroupBisection, History, PairBisection
 from rewind.reading.compare import SessionDiff
 from rewind.store.journal.first_seen import FieldUse, FirstSeen
 from rewind.store.journal.totals import Totals
@@ -165,6 +165,26 @@ def bisection(found: PairBisection) -> dict[str, Any]:
             for run, move in _made(finding, row)
         ],
         "code": _code(found.code),
+        "history": None if found.history is None else _history(found.history),
+    }
+
+
+def _history(history: History) -> dict[str, Any]:
+    return {
+        "sessions": list(history.sessions),
+        "learnt": [
+            {
+                "kind": slug(one.cause.kind),
+                "step": _steps(one.cause.since, "good", "bad"),
+                "place": str(one.difference.place),
+                "tool": one.difference.tool or None,
+                "runs": one.variation.runs,
+                "reach": one.variation.reach.value,
+                "seen": list(one.variation.seen),
+                "demoted": one.demoted,
+            }
+            for one in history.learnt
+        ],
     }
 
 

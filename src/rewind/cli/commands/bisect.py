@@ -76,12 +76,19 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     shell_complete=complete_session,
     help="Runs that went wrong (one or more)",
 )
+@click.option("--no-history", is_flag=True, help="Do not ask earlier good runs what varies anyway")
 @prove_options
 @json_option
 @common_options
 @click.pass_obj
 def command(
-    app: App, runs: tuple[str, ...], goods: tuple[str, ...], bads: tuple[str, ...], flags: ProveFlags, as_json: bool
+    app: App,
+    runs: tuple[str, ...],
+    goods: tuple[str, ...],
+    bads: tuple[str, ...],
+    no_history: bool,
+    flags: ProveFlags,
+    as_json: bool,
 ) -> int:
     """Find the first step where the run BAD left the run GOOD, and say why.
 
@@ -119,7 +126,14 @@ def command(
     with ExitStack() as stack:
         with progress_line() as on_progress:
             found = stack.enter_context(
-                bisect_pair(app.home, good_refs[0], bad_refs[0], date_all=as_json, on_progress=on_progress)
+                bisect_pair(
+                    app.home,
+                    good_refs[0],
+                    bad_refs[0],
+                    date_all=as_json,
+                    ask_history=not no_history,
+                    on_progress=on_progress,
+                )
             )
         if not as_json:
             print_pair(out(), found)

@@ -43,6 +43,7 @@ def print_pair(terminal: Terminal, found: PairBisection) -> None:
     facts = {
         "Since": _since(found),
         "Ruled out": ruled_out,
+        "History": _history(found),
         "Code": " · ".join(safe_line(fact, _LONGEST_CODE_FACT) for fact in _code(found.code)),
         "Matched": _matched(finding),
     }
@@ -239,6 +240,17 @@ def _since(found: PairBisection) -> str:
     if seen.unread:
         facts.append(f"{plural(seen.unread, 'earlier session')} cannot tell")
     return "; ".join(facts)
+
+
+def _history(found: PairBisection) -> str:
+    """What earlier good runs were asked for, and how much of it helped."""
+    if found.history is None:
+        return ""
+    runs, demoted = len(found.history.sessions), sum(one.demoted for one in found.history.learnt)
+    varies = f"{plural(demoted, 'difference')} above also vary there" if demoted else "no difference above varies there"
+    if demoted == 1:
+        varies = "one difference above also varies there"
+    return f"{runs} earlier good runs of this program: {varies}"
 
 
 def _named(session: str, found: PairBisection) -> str:
