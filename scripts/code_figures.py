@@ -16,17 +16,17 @@ from functools import cached_property
 from pathlib import Path
 
 GOALS = {
-    "modules": 410,
-    "lines of code": 49_000,
+    "modules": 430,
+    "lines of code": 54_000,
     "longest file": 450,
-    "modules with one importer": 62,
+    "modules with one importer": 74,
     "class names with several owners": 0,
     "imports of our own inside functions": 48,
     "modules in import cycles": 0,
 }
 """At most so many of each. The re-cut ended within 360 modules, 40,000 lines and 40 such imports; what came since
-(deleting and keeping, reading once, files of strangers, damage, renaming, telemetry, tools in replays) is allowed
-for here."""
+(deleting and keeping, reading once, files of strangers, damage, renaming, telemetry, tools in replays, comparing
+by decisions, statistics) is allowed for here."""
 
 
 @dataclass(frozen=True)

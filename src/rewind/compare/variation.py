@@ -41,7 +41,7 @@ _MOST_FIELDS = 2_000
 Fields = Mapping[Hashable, str]
 
 
-class Reach(StrEnum):
+class VariationReach(StrEnum):
     """How a bad run's value stands to those of earlier good runs."""
 
     INSIDE = "inside"
@@ -56,7 +56,7 @@ class Variation:
 
     runs: int
     """Earlier good runs that have a text in that place."""
-    reach: Reach
+    reach: VariationReach
     seen: tuple[str, ...]
     """The fields that it lies in, and their values in good runs: ``days_since_delivery 3 to 9``."""
 
@@ -82,7 +82,7 @@ def weighed_by_history(
         volatile = cause.standing is Standing.VOLATILE
         found = {one: earlier.variation(cause.since, one) for one in (() if volatile else cause.differences)}
         known = {one: variation for one, variation in found.items() if variation is not None}
-        idle = bool(found) and all(one is not None and one.reach is Reach.INSIDE for one in found.values())
+        idle = bool(found) and all(one is not None and one.reach is VariationReach.INSIDE for one in found.values())
         demoted = idle and cause.standing is not Standing.USED
         said = _sentence(list(known.values()), idle=idle, demoted=demoted)
         new = replace(
@@ -94,14 +94,14 @@ def weighed_by_history(
         learnt += [
             LearntVariation(cause=new, difference=one, variation=variation, demoted=demoted)
             for one, variation in known.items()
-            if variation.reach is not Reach.FIXED
+            if variation.reach is not VariationReach.FIXED
         ]
     return with_sampling(comparison, row, weighed), tuple(learnt)
 
 
 def _sentence(known: Sequence[Variation], *, idle: bool, demoted: bool) -> str:
     """What history says of a cause: what lies outside, or that all of it varies; nothing where it is in between."""
-    told = [one for one in known if one.reach is (Reach.INSIDE if idle else Reach.OUTSIDE)]
+    told = [one for one in known if one.reach is (VariationReach.INSIDE if idle else VariationReach.OUTSIDE)]
     if not told:
         return ""
     runs = f"{min(one.runs for one in told)} good runs"
@@ -190,7 +190,7 @@ def variation_of(before: str, after: str, texts: Sequence[str]) -> Variation:
         return _of_whole_texts(goods, after, len(texts))
     bad, good = known[-1], known[0]
     if bad.keys() != good.keys():
-        return Variation(runs=len(texts), reach=Reach.OUTSIDE, seen=())
+        return Variation(runs=len(texts), reach=VariationReach.OUTSIDE, seen=())
     differing = [name for name in bad if bad[name] != good[name]]
     reaches = [_reach([one[name] for one in known[:-1]], bad[name]) for name in differing]
     reach = _furthest(reaches)
@@ -203,12 +203,12 @@ def variation_of(before: str, after: str, texts: Sequence[str]) -> Variation:
 def _of_whole_texts(goods: Sequence[str], after: str, runs: int) -> Variation:
     """Texts of no common form: the bad one must be as like to one of them as each of them is to another."""
     if len(set(goods)) == 1:
-        return Variation(runs=runs, reach=Reach.FIXED, seen=())
+        return Variation(runs=runs, reach=VariationReach.FIXED, seen=())
     words = [frozenset(_WORD.findall(text)) for text in goods]
     least = min(max(_likeness(one, other) for j, other in enumerate(words) if j != i) for i, one in enumerate(words))
     mine = frozenset(_WORD.findall(after))
     inside = max(_likeness(mine, one) for one in words) >= least
-    return Variation(runs=runs, reach=Reach.INSIDE if inside else Reach.OUTSIDE, seen=())
+    return Variation(runs=runs, reach=VariationReach.INSIDE if inside else VariationReach.OUTSIDE, seen=())
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
@@ -261,20 +261,20 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _reach(goods: Sequence[str], bad: str) -> Reach:
+def _reach(goods: Sequence[str], bad: str) -> VariationReach:
     """How one value stands to those that were seen."""
     if len(set(goods)) == 1:
-        return Reach.FIXED
+        return VariationReach.FIXED
     if bad in goods:
-        return Reach.INSIDE
+        return VariationReach.INSIDE
     numbers = [_number(value) for value in goods]
     mine = _number(bad)
     if mine is not None and all(one is not None for one in numbers):
         known = [one for one in numbers if one is not None]
-        return Reach.INSIDE if min(known) <= mine <= max(known) else Reach.OUTSIDE
+        return VariationReach.INSIDE if min(known) <= mine <= max(known) else VariationReach.OUTSIDE
     # A value that never came twice is drawn anew each time; then one of the same make is inside.
     drawn = len(set(goods)) == len(goods) and _make(bad) in map(_make, goods)
-    return Reach.INSIDE if drawn else Reach.OUTSIDE
+    return VariationReach.INSIDE if drawn else VariationReach.OUTSIDE
 
 
 def _number(value: str) -> float | None:
@@ -291,12 +291,12 @@ def _make(value: str) -> str:
     return f"{''.join(sorted(signs))}{len(value) // 4}"
 
 
-def _furthest(reaches: Sequence[Reach]) -> Reach:
+def _furthest(reaches: Sequence[VariationReach]) -> VariationReach:
     """One value outside is enough; one that always was the same, too."""
-    for reach in (Reach.OUTSIDE, Reach.FIXED):
+    for reach in (VariationReach.OUTSIDE, VariationReach.FIXED):
         if reach in reaches:
             return reach
-    return Reach.INSIDE
+    return VariationReach.INSIDE
 
 
 def _shown(name: Hashable, values: Sequence[str]) -> str:
