@@ -19,13 +19,20 @@ list of texts or objects                  unordered models list things in any or
 
 import json
 import re
-import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
+from rewind.compare.program_text import (
+    command_changes,
+    command_tokens,
+    is_command,
+    is_program,
+    program_changes,
+    program_tokens,
+)
 from rewind.compare.text_facts import FactKind, facts_of
 from rewind.compare.vocabulary import stem
 from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, text_changes
@@ -36,6 +43,13 @@ _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 def value_changes(before: Any, after: Any, place: str, kind: ChangeKind = ChangeKind.ARGUMENT) -> list[Change]:
     """How two JSON values differ, leaf by leaf."""
+    try:
+        return _value_changes(before, after, place, kind)
+    except RecursionError:  # a stranger's value, nested without end
+        return [Change(kind, "nested too deeply", "nested too deeply", place)]
+
+
+def _value_changes(before: Any, after: Any, place: str, kind: ChangeKind) -> list[Change]:
     if before == after and type(before) is type(after):
         return []
     before, after = _plain(before), _plain(after)
@@ -45,7 +59,7 @@ def value_changes(before: Any, after: Any, place: str, kind: ChangeKind = Change
         return [Change(kind, _shown(before), _shown(after), place)]
     if isinstance(before, dict) and isinstance(after, dict):
         keys = dict.fromkeys([*before, *after])
-        found = (value_changes(before.get(key), after.get(key), _inner(place, key), kind) for key in keys)
+        found = (_value_changes(before.get(key), after.get(key), _inner(place, key), kind) for key in keys)
         return [change for changes in found for change in changes]
     if isinstance(before, list) and isinstance(after, list):
         return _list_changes(before, after, place, kind)
@@ -58,6 +72,13 @@ def value_changes(before: Any, after: Any, place: str, kind: ChangeKind = Change
 
 def canonical(value: Any) -> Hashable:
     """What of a value is exact, in one form and hashable; texts by their facts."""
+    try:
+        return _canonical(value)
+    except RecursionError:
+        return "nested too deeply"
+
+
+def _canonical(value: Any) -> Hashable:
     value = _plain(value)
     if value in _EMPTY:
         return None
@@ -66,9 +87,9 @@ def canonical(value: Any) -> Hashable:
     if isinstance(value, int | float):
         return ("number", float(value))
     if isinstance(value, dict):
-        return ("object", frozenset((key, canonical(inner)) for key, inner in value.items() if inner not in _EMPTY))
+        return ("object", frozenset((key, _canonical(inner)) for key, inner in value.items() if inner not in _EMPTY))
     if isinstance(value, list):
-        inner = tuple(map(canonical, value))
+        inner = tuple(map(_canonical, value))
         return ("list", inner if _is_ordered(value) else frozenset(Counter(inner).items()))
     return _canonical_text(value)
 
@@ -78,8 +99,10 @@ def _canonical_text(text: str) -> Hashable:
     folded = less_drawn(text.strip())
     if (number := _number(folded)) is not None:
         return ("number", number)
-    if is_code(folded):
-        return ("code", tuple(_code_tokens(folded)))
+    if is_command(folded):
+        return ("command", command_tokens(folded))
+    if is_program(folded):
+        return ("program", tuple(program_tokens(folded)))
     if not re.search(r"\s", folded):
         return ("word", folded.rstrip("/").casefold() if folded != "/" else folded)
     facts = facts_of(folded)
@@ -92,7 +115,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in "{[" and value[-1:] in "}]" and len(value) > 1:
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 
@@ -124,7 +147,7 @@ def _is_ordered(value: list[Any]) -> bool:
 def _list_changes(before: list[Any], after: list[Any], place: str, kind: ChangeKind) -> list[Change]:
     if _is_ordered(before) or _is_ordered(after):
         pairs = list(zip_longest(before, after))
-        found = (value_changes(one, other, f"{place}[{at}]", kind) for at, (one, other) in enumerate(pairs))
+        found = (_value_changes(one, other, f"{place}[{at}]", kind) for at, (one, other) in enumerate(pairs))
         return [change for changes in found for change in changes]
     left, right = list(enumerate(before)), list(after)
     for at, one in list(left):  # what is equal goes first, wherever it stands
@@ -136,7 +159,7 @@ def _list_changes(before: list[Any], after: list[Any], place: str, kind: ChangeK
         if not right:
             changes.append(Change(kind, _shown(one), None, f"{place}[{at}]"))
             continue
-        rivals = [value_changes(one, other, f"{place}[{at}]", kind) for other in right[:50]]
+        rivals = [_value_changes(one, other, f"{place}[{at}]", kind) for other in right[:50]]
         best = min(range(len(rivals)), key=lambda rival: _cost(rivals[rival]))
         changes += rivals[best]
         del right[best]
@@ -161,9 +184,10 @@ def _string_changes(before: str, after: str, place: str, kind: ChangeKind) -> li
     prose = Change(kind, changed.before, changed.after, place, Weight.PROSE)
     if _number(old) is not None and _number(new) is not None:
         return [] if _number(old) == _number(new) else [changed]
-    codes = is_code(old) or is_code(new)
-    if codes:
-        return _code_changes(old, new, changed, prose)
+    if is_command(old, place) and is_command(new, place):
+        return command_changes(old, new, changed, prose)
+    if is_program(old) or is_program(new):
+        return program_changes(old, new, changed, prose)
     single = [re.search(r"\s", one) is None for one in (old, new)]
     if all(single):
         if canonical(old) == canonical(new):
@@ -172,10 +196,16 @@ def _string_changes(before: str, after: str, place: str, kind: ChangeKind) -> li
     if _are_names(old, new):
         ours, theirs = set(old.casefold().split()), set(new.casefold().split())
         return [prose] if ours <= theirs or theirs <= ours else [changed]
-    return [
+    found = [
         Change(kind if one.kind is ChangeKind.WORDS else one.kind, one.before, one.after, place, one.weight)
         for one in text_changes(old, new, place)
     ]
+    if not found and _OPERATORS.findall(old) != _OPERATORS.findall(new):
+        return [changed]  # "x > 2" and "x >= 2": all words are the same
+    return found or [prose]
+
+
+_OPERATORS = re.compile(r"[<>=!+*%&|^~]+")
 
 
 def _same_word(old: str, new: str) -> bool:
@@ -222,115 +252,3 @@ def less_drawn(text: str) -> str:
 
             text = pattern.sub(stand_in, text)
     return text
-
-
-# ── program text and commands ────────────────────────────────────────────────────────────────────────────────
-
-_PROGRAMS = frozenset(
-    re.findall(
-        r"\S+",
-        "ls cat cd grep rg rm mv cp git python python3 pytest npm npx yarn node pip make docker kubectl curl wget "
-        "sed awk find "
-        "echo mkdir rmdir touch head tail chmod chown tar zip unzip ssh scp go cargo ruby java mvn gradle "
-        "terraform helm ps "
-        "kill df du wc sort uniq diff patch bash sh sudo systemctl journalctl aws gcloud az psql mysql redis-cli "
-        "ruff mypy "
-        "uv poetry tox black pnpm deno bun export source env which pwd tree less xargs tee",
-    )
-)
-_CODE_SIGNS = re.compile(
-    r"^\s*(?:def|class|import|from|return|if|for|while|function|const|let|var|public|private|package|use|fn|func"
-    r"|struct|"
-    r"#include|@@|\+\+\+|---) ?\S.*(?:[:;{(,]|\bimport\b)|[=!<>]=|=>|->|\w\(.*\)|^\s*[}\])]+;?$|;\s*$|\w+ = \S"
-    r"|</\w+>",
-    re.MULTILINE,
-)
-_SQL = re.compile(
-    r"^\s*(?:select\b.+\bfrom|insert into|update \w+ set|delete from|create table|alter table|drop table)\b",
-    re.I | re.S,
-)
-_CODE_TOKEN = re.compile(
-    r"(?P<doc>\"\"\".*?\"\"\"|'''.*?''')|(?P<comment>(?:^|(?<=\s))#[^\n]*|//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))-- [^\n]*)"
-    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|(?P<number>\d[\w.]*)|(?P<name>[^\W\d]\w*)"
-    r"|(?P<sign>[^\w\s])",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def is_command(text: str) -> bool:
-    first = text.split(maxsplit=1)[0] if text and not text.isspace() else ""
-    if "\n" in text or not re.search(r"\s", text):
-        return False
-    return (first in _PROGRAMS and first == first.lower() and not text.endswith((".", "?"))) or first.startswith("./")
-
-
-def is_code(text: str) -> bool:
-    if is_command(text):
-        return True
-    if _SQL.match(text):
-        return True
-    lines = text.count("\n") + 1
-    return re.search(r"\s", text) is not None and len(_CODE_SIGNS.findall(text)) >= max(2, 0.3 * lines)
-
-
-def _code_tokens(text: str) -> Iterator[str]:
-    """What a program consists of, less comments and layout."""
-    if is_command(text):
-        yield from _command_tokens(text)
-        return
-    for found in _CODE_TOKEN.finditer(text):
-        if found.lastgroup not in ("comment", "doc"):
-            yield found[0]
-
-
-def _command_tokens(text: str) -> tuple[str, ...]:
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
-    words = [word.rstrip("/") or word for word in words]
-    if any(word.startswith("-") for word in words):  # options stand in any order
-        return (*words[:1], *sorted(words[1:]))
-    return tuple(words)
-
-
-def _code_changes(old: str, new: str, changed: Change, prose: Change) -> list[Change]:
-    ours, theirs = list(_code_tokens(old)), list(_code_tokens(new))
-    if ours == theirs:
-        return [prose]
-    if len(ours) == len(theirs) and not is_command(old):
-        pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
-        if all(_same_token(one, other) for one, other in pairs) or _is_renamed(ours, theirs):
-            return [prose]
-        one, other = next((one, other) for one, other in pairs if not _same_token(one, other))
-        return [Change(changed.kind, one, other, changed.place)]
-    gone, come = Counter(ours) - Counter(theirs), Counter(theirs) - Counter(ours)
-    before, after = (excerpt(" ".join(one)) if one else None for one in (gone, come))
-    return [Change(changed.kind, before, after, changed.place) if before or after else changed]
-
-
-def _same_token(one: str, other: str) -> bool:
-    """Strings in other quotes, or of words that say the same."""
-    if one[:1] in "\"'" and other[:1] in "\"'":
-        inner, rival = one[1:-1], other[1:-1]
-        if inner == rival:
-            return True
-        if " " in inner and " " in rival:
-            return all(change.weight is not Weight.DECISIVE for change in text_changes(inner, rival))
-    return False
-
-
-def _is_renamed(ours: list[str], theirs: list[str]) -> bool:
-    """Whether names alone differ, each for one other throughout, and none that the other text has, too."""
-    names: dict[str, str] = {}
-    for one, other in zip(ours, theirs, strict=True):
-        if one != other and not (one.isidentifier() and other.isidentifier()):
-            return False
-        if one.isidentifier() and names.setdefault(one, other) != other:
-            return False
-    renamed = {one: other for one, other in names.items() if one != other}
-    return (
-        len(set(names.values())) == len(names)
-        and set(ours).isdisjoint(renamed.values())
-        and all(ours.count(one) > 1 for one in renamed)
-    )

@@ -156,7 +156,7 @@ def _json_of(text: str) -> Any:
         return None
     try:
         return json.loads(stripped)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

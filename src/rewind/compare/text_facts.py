@@ -311,7 +311,7 @@ def _coded(group: str, text: str) -> Iterator[tuple[FactKind, str | float, str, 
         yield (
             FactKind.CODE,
             code.removeprefix("v") if group == "version" else code.replace("_", "-"),
-            _shape(code),
+            "version" if group == "version" else _shape(code),
             text,
         )
 

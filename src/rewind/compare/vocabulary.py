@@ -83,7 +83,7 @@ STOP_WORDS = {
 POLITE = _words(
     "please thanks thank sorry apologies apologize apologise unfortunately certainly sure course happy glad great "
     "good "
-    "hello hi hey dear okay ok well yes let know feel free hesitate reach contact question questions further help "
+    "hello hi hey dear okay ok well let know feel free hesitate reach contact question questions further help "
     "helping assist assistance anything else moment look looking want wish need would like hope wonderful perfect "
     "absolutely done set ready complete completed finished finish here's according based note kindly however regards "
     "appreciate patience understand inconvenience confirm confirmed successfully currently already get got see take "
@@ -212,7 +212,7 @@ AMBIGUOUS_DAYS = _words("mon wed fri hier morgen mars")
 # ── yes and no ───────────────────────────────────────────────────────────────────────────────────────────────
 
 NEGATIONS = {
-    "en": _words("not no never none nobody nothing neither nor without cannot cant unable nope"),
+    "en": _words("not no never avoid refrain nobody nothing neither nor without cannot cant unable nope"),
     "de": _words("nicht kein keine keinen keinem keiner keines nie niemals ohne nein"),
     "fr": _words("pas jamais aucun aucune sans non impossible"),
     "es": _words("no ningún ninguna ninguno nunca sin tampoco"),
@@ -232,6 +232,7 @@ NEGATIVE_FORMS = {
     "refusé": "approve", "refusée": "approve", "rechazado": "approve", "rechazada": "approve", "recusado": "approve",
     "failed": "succeed", "fails": "succeed", "fail": "succeed", "failing": "succeed", "failure": "succeed",
     "unsuccessful": "succeed", "unsuccessfully": "succeed", "fehlgeschlagen": "succeed",
+    "disqualified": "eligib",
     "ineligible": "eligib", "impossible": "possib", "unavailable": "availa", "invalid": "valid", "incorrect": "correc",
     "unsafe": "safe", "false": "true", "wrong": "correc", "disabled": "enable", "inactive": "active",
     "insufficient": "suffic", "unhealthy": "health", "unauthorized": "approve", "unauthorised": "approve",
@@ -248,6 +249,8 @@ POSITIVE_FORMS = {
     "succeeded": "succeed", "succeeds": "succeed", "succeed": "succeed", "successful": "succeed",
     "successfully": "succeed", "success": "succeed", "passed": "succeed", "passes": "succeed", "pass": "succeed",
     "passing": "succeed", "erfolgreich": "succeed",
+    "eligible": "eligib", "eligibility": "eligib", "qualify": "eligib", "qualifies": "eligib", "qualified": "eligib",
+    "entitled": "eligib",
 }  # fmt: skip
 OPPOSITES: dict[str, str] = {}
 for _pair in _listed(
@@ -276,7 +279,7 @@ for _pair in _listed(
 ALL_STOP_WORDS = frozenset().union(*STOP_WORDS.values())
 _SUFFIXES = (
     "ational", "ization", "isation", "ations", "ation", "ments", "ment", "ingly", "tions", "tion", "edly", "ings",
-    "ing", "ies", "ied", "ely", "ers", "est", "ed", "es", "er", "ly", "en", "s", "e", "y",
+    "ing", "ies", "ied", "ely", "ed", "es", "ly", "s", "e", "y",
 )  # fmt: skip
 _STEM = 6
 

@@ -5,7 +5,7 @@ same words, is one: "28 days" against "24 days". The same holds for yes and no: 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from enum import StrEnum
 from functools import lru_cache
 
@@ -125,6 +125,8 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
         asks = is_asking(before), is_asking(after)
         if asks[0] != asks[1]:
             yield Change(ChangeKind.ASKING, *(("asks", "tells") if asks[0] else ("tells", "asks")), place)
+    if (names := _exchanged_subject(before, after)) is not None:
+        yield Change(ChangeKind.NAME, *names, place)
     if _hardly_shared(old, new, is_answer):
         yield Change(ChangeKind.WORDS, excerpt(before), excerpt(after), place)
 
@@ -212,6 +214,15 @@ def _contradict(one: TextFact, other: TextFact, gone: list[TextFact], come: list
     return near >= 2 or (one.label == other.label != "" and alone)
 
 
+def _exchanged_subject(before: str, after: str) -> tuple[str, str] | None:
+    """Two names at the beginning, where all the rest is the same word for word: "Paris is the capital"."""
+    one, _, rest = before.partition(" ")
+    other, _, rival = after.partition(" ")
+    if not rest or rest != rival or one.lower() in ALL_STOP_WORDS | POLITE or other.lower() in ALL_STOP_WORDS | POLITE:
+        return None
+    return (one, other) if one.isalpha() and other.isalpha() and one.istitle() and other.istitle() else None
+
+
 # ── yes and no ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -263,9 +274,9 @@ def stance_of(text: str) -> Stance:
     refuses = False
     for at, sentence in enumerate(facts.sentences):
         joined = " ".join(sentence)
-        if at == 0 and sentence[0] in ("yes", "no", "ja", "nein", "oui", "non", "sí", "si", "sim", "não"):
-            opening = "yes" if sentence[0] in ("yes", "ja", "oui", "sí", "si", "sim") else "no"
+        opening = opening or (_opening(sentence) if at == 0 else "")
         if _has_cue(joined):
+            joined = _SAID_OTHERWISE.sub("not", joined)
             joined = _IDIOMS.sub(" ", joined)
             refuses = refuses or _REFUSES.search(joined) is not None
         words = joined.split()
@@ -277,7 +288,22 @@ def stance_of(text: str) -> Stance:
     )  # fmt: skip
 
 
-_CUE = re.compile(r"n't\b|\b(?:no|not|never|nothing|without|cannot|can|unable|decline|nicht|pas|puedo|posso|or)\b")
+def _opening(sentence: Sequence[str]) -> str:
+    """Yes or no, where the sentence begins with it and courtesies."""
+    for at, word in enumerate(sentence):
+        if word in _YES_OR_NO:
+            return _YES_OR_NO[word] if sentence[at + 1 : at + 2] in ((), (",",)) else ""
+        if word not in POLITE and word != ",":
+            return ""
+    return ""
+
+
+_YES_OR_NO = dict.fromkeys(("yes", "ja", "oui", "sí", "sim"), "yes")
+_YES_OR_NO |= dict.fromkeys(("no", "nope", "nein", "non", "não"), "no")
+_SAID_OTHERWISE = re.compile(r"\b(?:none of|instead of|rather than|in place of|free of)\b")
+_CUE = re.compile(
+    r"n't\b|\bof\b|\bthan\b|\b(?:no|not|none|never|nothing|without|cannot|can|unable|decline|nicht|pas|puedo|posso|or)\b"
+)
 
 
 def _has_cue(joined: str) -> bool:
@@ -319,7 +345,7 @@ def _read_clause(
         affirmed.update(one for _, one in said)
         return
     behind = [one for at, one in said if at >= first][:6]
-    affirmed.update(one for at, one in said if at < first)
+    # What stands before the "not" is what is spoken of: neither said nor denied.
     denied.update(behind)
     heads.update(behind[:1])
     heads.update(NEGATIVE_FORMS[word] for word in clause if word in NEGATIVE_FORMS)
@@ -330,19 +356,22 @@ def _turned(old: Stance, new: Stance, old_text: TextFacts, new_text: TextFacts) 
     """What one text denies and the other says, as both have it."""
     if old.opening and new.opening and old.opening != new.opening:
         return f"says {old.opening}", f"says {new.opening}"
+    for one, other in ((old, new), (new, old)):
+        if one.opening == "no" and not other.negated and not one.affirmed & other.affirmed:
+            return ("says no", "says yes") if one is old else ("says yes", "says no")
     for one, other, text, swapped in ((old, new, new_text, False), (new, old, old_text, True)):
         flips = one.denied & other.affirmed
-        if not flips & one.heads:
+        if not flips or (other.negated and (one.denied & other.denied or one.heads & other.heads)):
             continue
-        if other.negated and (one.denied & other.denied or not one.heads.isdisjoint(other.heads)):
+        if not flips & one.heads and (other.negated or _alike(old_text, new_text) < 0.33):
             continue
         denial = next((said for said in one.denials if {stem(w) for w in said.split()} & flips), one.denials[0])
-        saying = _around(text, flips & one.heads)
+        saying = _around(text, flips & one.heads or flips)
         return (saying, denial) if swapped else (denial, saying)
     words = set(old_text.words), set(new_text.words)
-    for word in words[0] - words[1]:
+    for word in sorted(words[0] - words[1]):
         for rival in OPPOSITES.get(word, "").split():
-            if rival in words[1] and rival not in words[0] and _alike(old_text, new_text) >= 0.6:
+            if rival in words[1] - words[0] and _alike(old_text, new_text, {stem(word), stem(rival)}) >= 0.5:
                 return word, rival
     return None
 
@@ -355,8 +384,10 @@ def _around(text: TextFacts, stems: frozenset[str]) -> str:
     return next(iter(stems))
 
 
-def _alike(old: TextFacts, new: TextFacts) -> float:
-    return len(old.stems & new.stems) / max(1, len(old.stems | new.stems))
+def _alike(old: TextFacts, new: TextFacts, less: Set[str] = frozenset()) -> float:
+    """The share of words that both have, from 0 to 1."""
+    every = (old.stems | new.stems) - less
+    return len((old.stems & new.stems) - less) / len(every) if every else 1.0
 
 
 # ── asking, and words ────────────────────────────────────────────────────────────────────────────────────────
@@ -393,10 +424,11 @@ def is_asking(text: str) -> bool:
 
 
 def _hardly_shared(old: TextFacts, new: TextFacts, is_answer: bool) -> bool:
+    """A phrase of some words can be said with none of them; a name, a single word and a long text cannot."""
     fewest, most = sorted((len(old.stems), len(new.stems)))
     if fewest == 0:
         return False
     shared = len(old.stems & new.stems)
     if shared == 0:
-        return not is_answer or most == 1 or fewest >= 4
+        return most == 1 or fewest >= 8 or (fewest >= 2 if is_answer else most <= 3 and fewest <= 2)
     return fewest >= 8 and shared / fewest < 0.15

@@ -32,6 +32,7 @@ def shown(before: Answered, after: Answered) -> list[str]:
         ({"q": "refunds"}, {"q": "refund policy"}, Weight.PROSE),
         ({"q": "Berlin"}, {"q": "Paris"}, Weight.DECISIVE),
         ({"city": "New York"}, {"city": "Los Angeles"}, Weight.DECISIVE),
+        ({"q": "policy on refunding headphones"}, {"q": "how long can used electronics be sent back"}, Weight.PROSE),
         ({"city": "San Diego"}, {"city": "San Jose"}, Weight.DECISIVE),
         ({"amount": 40}, {"amount": 40.0}, Weight.SAME),
         ({"amount": 40}, {"amount": "40"}, Weight.SAME),
@@ -81,6 +82,7 @@ def test_thinking_does_not_count() -> None:
         ("The order is eligible.", "The order is not eligible.", Weight.DECISIVE),
         ("The order isn't eligible.", "That order is not eligible.", Weight.PROSE),
         ("Your claim was approved.", "Your claim was denied.", Weight.DECISIVE),
+        ("Done: your money is on its way.", "Sorry, no.", Weight.DECISIVE),
         ("Which order do you mean?", "Your order arrives tomorrow.", Weight.DECISIVE),
         ('{"score": 3, "why": "a bit slow"}', '{"score": 3, "why": "somewhat slow"}', Weight.PROSE),
         ('{"score": 3}', '{"score": 4}', Weight.DECISIVE),
@@ -109,3 +111,13 @@ def test_an_answer_that_failed_or_is_missing_is_another_decision() -> None:
 def test_decisions_fall_into_classes() -> None:
     texts = "It is 28 days.", "You have 28 days.", "It is 24 days.", "It is 28 days."
     assert decision_classes([decision_of(said(text)) for text in texts]) == [0, 0, 1, 0]
+
+
+def test_values_nested_without_end_are_compared_without_harm() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert weight(calls(("t", {"a": deep})), calls(("t", {"a": [1]}))) is Weight.DECISIVE
+    assert decision_of(calls(("t", {"a": deep}))).signature
+    text = "[" * 100_000 + "]" * 100_000
+    assert weight(said(text), said("It is 28 days.")) is not Weight.SAME
