@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from rewind.compare.arguments import canonical, less_drawn, value_changes
+from rewind.compare.stance import stance_of
 from rewind.compare.text_facts import FactKind, facts_of
-from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, is_asking, stance_of, text_changes
+from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, is_asking, text_changes
 from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Media, Refusal, ToolUse, Vectors
 

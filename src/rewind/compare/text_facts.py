@@ -148,6 +148,7 @@ class _Reader:
                 begins = True
                 continue
             if group == "mark":
+                begins = begins or match[0] != ","
                 sentence.append(",")
                 continue
             if group == "word":
@@ -181,6 +182,7 @@ class _Reader:
                     sentence.append(unit)
                 continue
             facts.extend((at, *one) for one in _coded(group, match[0]))
+            sentence.append(match[0].lower())
         if sentence:
             sentences.append(tuple(sentence))
         return TextFacts(
@@ -318,6 +320,8 @@ def _coded(group: str, text: str) -> Iterator[tuple[FactKind, str | float, str, 
 
 def _shape(code: str) -> str:
     """The letters that such a code begins with."""
+    if not any(map(str.isdigit, code)):
+        return "identifier"
     found = re.match(r"[^\W\d]+", code)
     return found[0].rstrip("_") if found else ""
 

@@ -9,17 +9,9 @@ from collections.abc import Iterator, Sequence, Set
 from enum import StrEnum
 from functools import lru_cache
 
+from rewind.compare.stance import Stance, stance_of
 from rewind.compare.text_facts import FactKind, TextFact, TextFacts, facts_of
-from rewind.compare.vocabulary import (
-    ALL_STOP_WORDS,
-    CLAUSE_ENDS,
-    NEGATIONS,
-    NEGATIVE_FORMS,
-    OPPOSITES,
-    POLITE,
-    POSITIVE_FORMS,
-    stem,
-)
+from rewind.compare.vocabulary import ALL_STOP_WORDS, OPPOSITES, POLITE, POSITIVE_FORMS, stem
 from rewind.dataclass import dataclass
 
 
@@ -113,7 +105,7 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
         yield Change(ChangeKind.LANGUAGE, old.language, new.language, place)
         return
     yield from fact_changes(old.facts, new.facts, old, new, place)
-    turned = _turned(stance_of(before), stance_of(after), old, new)
+    turned = _turned(stance_of(before), stance_of(after), old, new, is_answer)
     if turned is not None:
         yield Change(ChangeKind.NEGATION, *turned, place)
     if is_answer:
@@ -125,7 +117,7 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
         asks = is_asking(before), is_asking(after)
         if asks[0] != asks[1]:
             yield Change(ChangeKind.ASKING, *(("asks", "tells") if asks[0] else ("tells", "asks")), place)
-    if (names := _exchanged_subject(before, after)) is not None:
+    if is_answer and (names := _exchanged_subject(before, after)) is not None:
         yield Change(ChangeKind.NAME, *names, place)
     if _hardly_shared(old, new, is_answer):
         yield Change(ChangeKind.WORDS, excerpt(before), excerpt(after), place)
@@ -210,7 +202,7 @@ def _contradict(one: TextFact, other: TextFact, gone: list[TextFact], come: list
     if one.kind is FactKind.DATE:
         return one.unit == other.unit
     if one.kind is FactKind.CODE:
-        return (one.unit == other.unit != "" and (near >= 1 or alone)) or near >= 2 or (one.label == other.label != "")
+        return one.unit == other.unit and (near >= 1 or alone or one.label == other.label != "")
     return near >= 2 or (one.label == other.label != "" and alone)
 
 
@@ -226,134 +218,13 @@ def _exchanged_subject(before: str, after: str) -> tuple[str, str] | None:
 # ── yes and no ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Stance:
-    """What a text says yes and no to."""
+def _turned(
+    old: Stance, new: Stance, old_text: TextFacts, new_text: TextFacts, is_answer: bool
+) -> tuple[str, str] | None:
+    """What one text denies and the other says, as both have it.
 
-    affirmed: frozenset[str]
-    denied: frozenset[str]
-    heads: frozenset[str]
-    """The first word that each "not" is about."""
-    negated: bool
-    opening: str
-    """``yes`` or ``no`` where the text begins so."""
-    refuses: bool
-    denials: tuple[str, ...]
-    """The words around each "not", to be shown."""
-
-
-_IDIOMS = re.compile(
-    r"\b(?:not only|no problem|no worries|not to worry|(?:do not|don't) worry|(?:no|not) (?:later|more|less"
-    r"|earlier|fewer) than"
-    r"|(?:do not|don't|never) hesitate|not too late|no need|nothing else|why not|(?:whether|or|if) not|no matter"
-    r"|without (?:any )?(?:issues?|problems?|delay|further)|not just|nothing (?:to worry|more)|not a problem"
-    r"|not at all|no doubt|can't wait|no additional|no extra|no further)\b"
-)
-_REFUSES = re.compile(
-    r"\b(?:i|we)(?:'m| am| are|'re)? (?:really |truly |very |so )?(?:sorry , (?:but )?|sorry "
-    r"|afraid )?(?:that )?(?:i |we |but i |but we )?"
-    r"(?:can't|cannot|can not|am unable|are unable|am not able|'m unable|'m not able|unable|not able|won't"
-    r"|will not|'m not allowed"
-    r"|am not allowed|must decline|have to decline|need to decline|decline)(?: to)? (?:\w+ )?"
-    r"(?:help|assist|do|provide|comply|fulfill|fulfil|process|complete|share|answer|offer|issue|approve|give"
-    r"|discuss|support|continue|proceed|perform|create|write|make|refund|grant)"
-    r"|\b(?:ich kann (?:ihnen |dir )?(?:dabei |damit )?(?:leider )?nicht|je ne peux pas|no puedo (?:ayudar|hacer)"
-    r"|não posso|non posso)\b"
-)
-
-
-@lru_cache(maxsize=4096)
-def stance_of(text: str) -> Stance:
-    facts = facts_of(text)
-    cues = NEGATIONS.get(facts.language or "en", NEGATIONS["en"])
-    affirmed: set[str] = set()
-    denied: set[str] = set()
-    heads: set[str] = set()
-    denials: list[str] = []
-    opening = ""
-    refuses = False
-    for at, sentence in enumerate(facts.sentences):
-        joined = " ".join(sentence)
-        opening = opening or (_opening(sentence) if at == 0 else "")
-        if _has_cue(joined):
-            joined = _SAID_OTHERWISE.sub("not", joined)
-            joined = _IDIOMS.sub(" ", joined)
-            refuses = refuses or _REFUSES.search(joined) is not None
-        words = joined.split()
-        for clause in _clauses(words):
-            _read_clause(clause, cues, affirmed, denied, heads, denials)
-    return Stance(
-        frozenset(affirmed - denied), frozenset(denied - affirmed), frozenset(heads), bool(denials), opening, refuses,
-        tuple(denials),
-    )  # fmt: skip
-
-
-def _opening(sentence: Sequence[str]) -> str:
-    """Yes or no, where the sentence begins with it and courtesies."""
-    for at, word in enumerate(sentence):
-        if word in _YES_OR_NO:
-            return _YES_OR_NO[word] if sentence[at + 1 : at + 2] in ((), (",",)) else ""
-        if word not in POLITE and word != ",":
-            return ""
-    return ""
-
-
-_YES_OR_NO = dict.fromkeys(("yes", "ja", "oui", "sí", "sim"), "yes")
-_YES_OR_NO |= dict.fromkeys(("no", "nope", "nein", "non", "não"), "no")
-_SAID_OTHERWISE = re.compile(r"\b(?:none of|instead of|rather than|in place of|free of)\b")
-_CUE = re.compile(
-    r"n't\b|\bof\b|\bthan\b|\b(?:no|not|none|never|nothing|without|cannot|can|unable|decline|nicht|pas|puedo|posso|or)\b"
-)
-
-
-def _has_cue(joined: str) -> bool:
-    return _CUE.search(joined) is not None
-
-
-def _clauses(words: list[str]) -> Iterator[list[str]]:
-    clause: list[str] = []
-    for word in words:
-        if word in CLAUSE_ENDS:
-            if clause:
-                yield clause
-            clause = []
-        else:
-            clause.append(word)
-    if clause:
-        yield clause
-
-
-def _read_clause(
-    clause: list[str], cues: frozenset[str], affirmed: set[str], denied: set[str], heads: set[str], denials: list[str]
-) -> None:
-    first = None
-    count = 0
-    said: list[tuple[int, str]] = []
-    for at, word in enumerate(clause):
-        if word in cues or word.endswith("n't"):
-            count += 1
-            first = at if first is None else first
-        elif word in NEGATIVE_FORMS:
-            count += 1
-            said.append((at, NEGATIVE_FORMS[word]))
-            first = min(at, 0) if first is None else first
-        elif word in POSITIVE_FORMS:
-            said.append((at, POSITIVE_FORMS[word]))
-        elif word not in ALL_STOP_WORDS and word not in POLITE and word != "?":
-            said.append((at, stem(word)))
-    if first is None or count % 2 == 0:
-        affirmed.update(one for _, one in said)
-        return
-    behind = [one for at, one in said if at >= first][:6]
-    # What stands before the "not" is what is spoken of: neither said nor denied.
-    denied.update(behind)
-    heads.update(behind[:1])
-    heads.update(NEGATIVE_FORMS[word] for word in clause if word in NEGATIVE_FORMS)
-    denials.append(" ".join(clause[max(0, first - 2) : first + 5]))
-
-
-def _turned(old: Stance, new: Stance, old_text: TextFacts, new_text: TextFacts) -> tuple[str, str] | None:
-    """What one text denies and the other says, as both have it."""
+    Where there is nothing of something ("no sign of"), only answers that else say much the same turn on it.
+    """
     if old.opening and new.opening and old.opening != new.opening:
         return f"says {old.opening}", f"says {new.opening}"
     for one, other in ((old, new), (new, old)):
@@ -363,7 +234,7 @@ def _turned(old: Stance, new: Stance, old_text: TextFacts, new_text: TextFacts) 
         flips = one.denied & other.affirmed
         if not flips or (other.negated and (one.denied & other.denied or one.heads & other.heads)):
             continue
-        if not flips & one.heads and (other.negated or _alike(old_text, new_text) < 0.33):
+        if not flips & one.heads and (other.negated or not is_answer or _alike(old_text, new_text) < _MUCH_THE_SAME):
             continue
         denial = next((said for said in one.denials if {stem(w) for w in said.split()} & flips), one.denials[0])
         saying = _around(text, flips & one.heads or flips)
@@ -371,9 +242,13 @@ def _turned(old: Stance, new: Stance, old_text: TextFacts, new_text: TextFacts) 
     words = set(old_text.words), set(new_text.words)
     for word in sorted(words[0] - words[1]):
         for rival in OPPOSITES.get(word, "").split():
-            if rival in words[1] - words[0] and _alike(old_text, new_text, {stem(word), stem(rival)}) >= 0.5:
+            if rival in words[1] - words[0] and _alike(old_text, new_text, {stem(word), stem(rival)}) >= _MUCH_THE_SAME:
                 return word, rival
     return None
+
+
+_MUCH_THE_SAME = 0.5
+"""The share of words, from which on two texts are about the same."""
 
 
 def _around(text: TextFacts, stems: frozenset[str]) -> str:
@@ -403,8 +278,15 @@ _REQUEST = re.compile(
     r"(?:provide|share|tell|give|send|specify|clarify|confirm|supply|let (?:me|us) know|indicate|choose|enter"
     r"|upload|attach|reply)"
     r"|\bi(?:'ll| will)? need (?:your|the|a|more|to know)\b|^which |^what (?:is|are|'s) (?:your|the)"
-    r"|let me know (?:which|what|your|the|whether|if you (?:want|prefer))"
+    r"|let me know (?:which|what|your)"
 )
+
+
+def _is_open(question: Sequence[str]) -> bool:
+    """A question that asks for nothing in particular: "What is next?", "How does that sound?"."""
+    if question[0] in ("which", "who", "where", "when"):
+        return False
+    return sum(word not in ALL_STOP_WORDS and word not in POLITE for word in question) <= 2  # one is the sign
 
 
 @lru_cache(maxsize=4096)
@@ -415,7 +297,7 @@ def is_asking(text: str) -> bool:
     for sentence in facts.sentences:
         joined = " ".join(sentence)
         courtesy = _COURTESY.search(joined) is not None
-        if sentence[-1] == "?" and not courtesy:
+        if sentence[-1] == "?" and not courtesy and not (tells and _is_open(sentence)):
             return True
         if _REQUEST.search(joined) and not courtesy:
             return True
@@ -424,11 +306,15 @@ def is_asking(text: str) -> bool:
 
 
 def _hardly_shared(old: TextFacts, new: TextFacts, is_answer: bool) -> bool:
-    """A phrase of some words can be said with none of them; a name, a single word and a long text cannot."""
+    """A phrase can be said with none of its words; a single word, two key words and a long text cannot."""
     fewest, most = sorted((len(old.stems), len(new.stems)))
     if fewest == 0:
         return False
     shared = len(old.stems & new.stems)
-    if shared == 0:
-        return most == 1 or fewest >= 8 or (fewest >= 2 if is_answer else most <= 3 and fewest <= 2)
-    return fewest >= 8 and shared / fewest < 0.15
+    if shared:
+        return fewest >= 8 and shared / fewest < 0.15
+    if fewest >= 8:
+        return True
+    if is_answer:
+        return most == 1 or fewest >= 2
+    return all(len(one.words) <= 2 and ALL_STOP_WORDS.isdisjoint(one.words) for one in (old, new))
