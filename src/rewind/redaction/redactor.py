@@ -81,7 +81,7 @@ class Redactor:
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
         self._clean = CleanBeginnings()
-        self._clean_texts: tuple[Scanner, set[str]] = secrets.scanner, set()
+        self._clean_texts: tuple[Scanner | None, set[str]] = None, set()
         """Short texts in which nothing was found; the same headers come with every request."""
         self._removals: list[int] = []  # appended to, because two threads may remove something at once
 

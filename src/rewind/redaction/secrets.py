@@ -10,7 +10,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
@@ -41,6 +41,18 @@ _MEMBER = re.compile(r"([A-Za-z][A-Za-z ]{0,40}?)\s{0,9}=\s*([^;\s'\"]+|'[^']*'|
 _BROWSER_KEY = re.compile(r"openai-insecure-api-key\.(.+)")
 
 
+class _Search:
+    """What is searched for. The scanner takes milliseconds to make, and a replay that hits the tape never scans."""
+
+    def __init__(self, forms: tuple[frozenset[bytes], ...], letters: str) -> None:
+        self._forms = forms
+        self._letters = letters
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        return Scanner((form for group in self._forms for form in group), letters=self._letters)
+
+
 class Secrets:
     """Known secret values. One thread learns; any thread may read ``scanner``, which is replaced and never changed."""
 
@@ -48,7 +60,7 @@ class Secrets:
         self._forms: dict[str, frozenset[bytes]] = {}
         self._passing: deque[str] = deque(maxlen=_PASSING)
         self._seen: set[str] = set()
-        self.scanner = Scanner(())
+        self._search = _Search((), "")
         self.add(*values)
 
     @classmethod
@@ -56,6 +68,10 @@ class Secrets:
         """The values of variables that hold credentials, by their names and by how the values look."""
         found = (value for name, given in env.items() for value in _in_variable(name, given))
         return cls(value for value in found if not names_this_machine(value, env))
+
+    @property
+    def scanner(self) -> Scanner:
+        return self._search.scanner
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -99,8 +115,7 @@ class Secrets:
             self._forms[value] = forms(value)
             changed = True
         if changed:
-            known = (form for group in self._forms.values() for form in group)
-            self.scanner = Scanner(known, letters="".join(self._forms))
+            self._search = _Search(tuple(self._forms.values()), "".join(self._forms))
 
 
 def credential_variables(env: Mapping[str, str]) -> tuple[str, ...]:
