@@ -6,7 +6,7 @@ live in the two hooks (``gateway/hooks``), which may import nothing of ours; ``t
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from dataclasses import field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -127,6 +127,7 @@ KNOWN_HOSTS: tuple[KnownHost, ...] = (
     KnownHost("api.braintrust.dev", "Braintrust proxy"),
 )
 
+_MOST_REMEMBERED = 4096
 LLM_HOSTS: tuple[str, ...] = tuple(known.pattern for known in KNOWN_HOSTS)
 
 
@@ -152,23 +153,28 @@ def plain_name(host: str) -> str:
     return host.lower().removeprefix("[").removesuffix("]").removesuffix(".")
 
 
-@lru_cache(maxsize=4096)
-def _any_matches(patterns: tuple[str, ...], host: str) -> bool:
-    return any(matches(pattern, host) for pattern in patterns)
-
-
 @dataclass(frozen=True, slots=True)
 class HostRules:
     """The hosts whose traffic is recorded."""
 
     patterns: tuple[str, ...]
     all_hosts: bool = False
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Hosts that were asked for: every request asks, and there are few of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "patterns", tuple(dict.fromkeys(map(plain_name, self.patterns))))
 
     def records(self, host: str) -> bool:
-        return self.all_hosts or _any_matches(self.patterns, plain_name(host))
+        recorded = self._known.get(host)
+        if recorded is None:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            recorded = self._known[host] = self.all_hosts or self._matches(plain_name(host))
+        return recorded
+
+    def _matches(self, host: str) -> bool:
+        return any(matches(pattern, host) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True)
