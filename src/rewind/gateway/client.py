@@ -14,7 +14,7 @@ from rewind.gateway.relay import Relay
 from rewind.gateway.targets import NoOrigin, aim
 from rewind.gateway.upstream import Pool, UpstreamConnection
 from rewind.gateway.websocket import FramePlayer, FrameRelay
-from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
+from rewind.model.http import Headers, HttpRequest, HttpResponse, RequestHead, ResponseHead
 
 MAX_KEPT_BODY = 256 * 1024 * 1024
 """A request body beyond this is passed on but not kept; the step says so."""
@@ -87,6 +87,7 @@ class ClientConnection(asyncio.Protocol):
         self._held: asyncio.Future[Decided] | None = None
         self._full = False
         """The client does not read; told to each relay."""
+        self._reading_held = False
         self._room = asyncio.Event()
         self._room.set()
         self._advancing = False
@@ -149,7 +150,8 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     def hold_reading(self, held: bool) -> None:
-        if self._transport is not None:
+        if self._transport is not None and held != self._reading_held:
+            self._reading_held = held
             self._transport.pause_reading() if held else self._transport.resume_reading()
 
     def answered(self, *, keep_alive: bool) -> None:
@@ -185,7 +187,7 @@ class ClientConnection(asyncio.Protocol):
         try:
             while self._transport is not None and self._frames is None:
                 if self._incoming is None:
-                    if not self._read_head():
+                    if not self._buffer or not self._read_head():
                         return
                 elif self._incoming.complete:
                     if len(self._buffer) > MAX_WAITING:
@@ -203,7 +205,7 @@ class ClientConnection(asyncio.Protocol):
             self._advancing = False
 
     def _read_head(self) -> bool:
-        while self._buffer[:2] == b"\r\n":  # RFC 9112, section 2.2: a robust server ignores these
+        while self._buffer.startswith(b"\r\n"):  # RFC 9112, section 2.2: a robust server ignores these
             del self._buffer[:2]
         end = find_head_end(self._buffer)
         if end < 0:
@@ -259,16 +261,8 @@ class ClientConnection(asyncio.Protocol):
     def _carry_out(self, verdict: Verdict) -> None:
         assert self._incoming is not None, "a request is waiting for its answer"
         match verdict:
-            case Play(response=None):
-                self.drop(at_once=True)
-            case Play(response=response) if response is not None and response.head.status == 101:
-                self._play_frames(verdict)
-            case Play(pace=0.0, response=response) if response is None or response.long_body is None:
-                assert self._transport is not None, "the client is still there"
-                usable = play_at_once(self._transport, verdict, self._incoming.method)
-                self.answered(keep_alive=usable and self._incoming.keep_alive)
-            case Play():
-                self._paced = asyncio.get_running_loop().create_task(self._play_paced(verdict))
+            case Play(response=response):
+                self._play(verdict, response)
             case Reply(status=status, reason=reason, headers=headers, body=body):
                 self._answer(status, reason, headers, body)
                 self.answered(keep_alive=self._incoming.keep_alive)
@@ -280,6 +274,18 @@ class ClientConnection(asyncio.Protocol):
             case Hold(decided=decided):
                 self._held = decided
                 decided.add_done_callback(self._decided)
+
+    def _play(self, play: Play, response: HttpResponse | None) -> None:
+        assert self._incoming is not None and self._transport is not None, "a client is waiting for its answer"
+        if response is None:
+            self.drop(at_once=True)
+        elif response.head.status == 101:
+            self._play_frames(play)
+        elif play.pace == 0.0 and response.long_body is None:
+            usable = play_at_once(self._transport, play, self._incoming.method)
+            self.answered(keep_alive=usable and self._incoming.keep_alive)
+        else:
+            self._paced = asyncio.get_running_loop().create_task(self._play_paced(play))
 
     def _decided(self, decided: "asyncio.Future[Decided]") -> None:
         self._held = None

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from enum import Enum, auto
 
 from rewind.gateway.exchange import Play
 from rewind.gateway.http1 import write_head
@@ -18,35 +19,55 @@ def framed(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, 
 
     The framing is the recorded one: transfer chunks where there were chunks, a length where there was a length.
     """
+    head, form, tail, reusable = _framing(response, method, ending)
+    if form is _BodyForm.NONE:
+        return head, [], tail, reusable
+    pieces = _pieces(response)
+    if form is _BodyForm.CHUNKED:
+        pieces = _as_chunks(pieces)
+    return head, pieces if response.long_body is not None else list(pieces), tail, reusable
+
+
+class _BodyForm(Enum):
+    """How a body stands on the wire."""
+
+    NONE = auto()
+    PLAIN = auto()
+    CHUNKED = auto()
+
+
+def _framing(response: HttpResponse, method: str, ending: Ending) -> tuple[bytes, _BodyForm, bytes, bool]:
     head = response.head
     coding, connection, lengths = "", "", []
     for name, value in head.headers:
-        match name.lower():
-            case "transfer-encoding":
-                coding = coding or value.lower()
-            case "connection":
-                connection = connection or value.lower()
-            case "content-length":
-                lengths.append(value)
+        lowered = name.lower()
+        if lowered == "content-length":
+            lengths.append(value)
+        elif lowered == "transfer-encoding":
+            coding = coding or value.lower()
+        elif lowered == "connection":
+            connection = connection or value.lower()
     keeps = head.version == "1.1" and "close" not in connection
     if method == "HEAD" or head.status in (204, 304) or head.status < 200:
-        return write_head(head, head.headers), [], b"", keeps
-    pieces: Iterable[Piece] = _pieces(response) if response.long_body is not None else list(_pieces(response))
+        return write_head(head, head.headers), _BodyForm.NONE, b"", keeps
     whole = ending is Ending.COMPLETE
-    if coding.rpartition(",")[2].strip() == "chunked":
-        chunks: Iterable[Piece] = ((at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data)
+    if coding and coding.rpartition(",")[2].strip() == "chunked":
         trailers = "".join(f"{name}: {value}\r\n" for name, value in response.trailers)
         tail = b"0\r\n" + trailers.encode("latin-1") + b"\r\n" if whole else b""
         # Of a list of codings some clients see only that the end of the connection must be the end of the body.
-        chunks = chunks if response.long_body is not None else list(chunks)
-        return write_head(head, head.headers), chunks, tail, whole and keeps and coding.strip() == "chunked"
+        reusable = whole and keeps and coding.strip() == "chunked"
+        return write_head(head, head.headers), _BodyForm.CHUNKED, tail, reusable
     if not lengths:
-        return write_head(head, head.headers), pieces, b"", False
-    headers = head.headers
-    if whole and set(lengths) != {str(response.size)}:
+        return write_head(head, head.headers), _BodyForm.PLAIN, b"", False
+    headers, size = head.headers, str(response.size)
+    if whole and (lengths[0] != size or len(set(lengths)) > 1):
         # A compressed body was rewritten because a secret was inside; its length is not the recorded one.
-        headers = (*without_headers(headers, ("content-length",)), ("Content-Length", str(response.size)))
-    return write_head(head, headers), pieces, b"", whole and keeps
+        headers = (*without_headers(headers, ("content-length",)), ("Content-Length", size))
+    return write_head(head, headers), _BodyForm.PLAIN, b"", whole and keeps
+
+
+def _as_chunks(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    return ((at, b"%x\r\n%b\r\n" % (len(data), data)) for at, data in pieces if data)
 
 
 def why_unplayable(asked: RequestHead, response: HttpResponse) -> str | None:
@@ -125,8 +146,13 @@ async def play_paced(
 def play_at_once(transport: asyncio.Transport, play: Play, method: str) -> bool:
     """Send everything now; True when the connection can be used again."""
     assert play.response is not None, "there is an answer to play"
-    head, pieces, tail, reusable = framed(play.response, method, play.ending)
-    transport.write(b"".join((head, *(data for _, data in pieces), tail)))
+    head, form, tail, reusable = _framing(play.response, method, play.ending)
+    if form is _BodyForm.PLAIN:
+        transport.write(head + play.response.body)
+    elif form is _BodyForm.CHUNKED:
+        transport.write(b"".join((head, *(data for _, data in _as_chunks(_pieces(play.response))), tail)))
+    else:
+        transport.write(head)
     return reusable
 
 

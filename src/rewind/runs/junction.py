@@ -144,13 +144,13 @@ class RecordedExchange(PassThrough):
     def __init__(self, junction: Junction, head: RequestHead) -> None:
         self._junction = junction
         self._head = head
-        ts = junction.clock.now()
-        self._began_at = junction.clock.ticks()
         self._step_writer: StepWriter | None = None
         if junction.writer_thread is not None:
+            ts = junction.clock.now()
             self._step_writer = StepWriter(
                 junction.writer_thread, ts, junction.threads, junction.ignore, junction.remark
             )
+        self._began_at = junction.clock.ticks()
         self._early = junction.policy.early(head) is not None
         self._arrived = False
         self._answer: AnswerRecorder | None = None
@@ -335,7 +335,8 @@ class RecordedExchange(PassThrough):
         junction.tally.served.append(step)
         self._served = step.index
         junction.tally.drifted += decision.drifted
-        self._write(lambda step_writer: step_writer.copy(step, response))
+        if self._step_writer is not None:
+            self._step_writer.later(lambda step_writer: step_writer.copy(step, response))
         return Play(response=response, ending=step.response.ending, pace=junction.pace)
 
     def _put(self, response: HttpResponse) -> Play:
