@@ -44,6 +44,8 @@ class RecordedSteps:
         self._skimmed = reader.skimmed(skim) if skims else None
         self._ahead: dict[int, Step] = {}
         """Steps that were read before anybody asked for them."""
+        self._ready: dict[int, HttpResponse | None] = {}
+        """Answers that were."""
         bare = reader.bare_recording() if only_played and self._skimmed is None else None
         self._without_keys = bare is not None
         self.recording = (self._skimmed and self._skimmed.recording) or bare or reader.recording()
@@ -75,6 +77,8 @@ class RecordedSteps:
 
     def answer(self, step: Step) -> HttpResponse | None:
         """The recorded answer, to be played. Raises DamagedStore if it cannot be read, or not be played."""
+        if step.index in self._ready:
+            return self._ready.pop(step.index)
         response = step.response
         if response is None or response.head is None:
             return None
@@ -136,4 +140,4 @@ class RecordedSteps:
                 size += _STEP_BYTES
                 if step.response is not None and step.response.body_size <= LONG_BYTES:
                     size += step.response.body_size
-                    self._reader.blob(step.response.body)
+                    self._ready[index] = self.answer(step)
