@@ -2,12 +2,14 @@
 
 import base64
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from rewind.credentials import is_dummy
 from rewind.model.http import RequestHead
 from rewind.redaction.redactor import Redactor
+from rewind.redaction.scanner import Scanner
 from rewind.redaction.secrets import Secrets, credential_variables
 from rewind.redaction.values import is_searchable, looks_random
 
@@ -197,3 +199,20 @@ def test_dummies_are_told_from_keys(value: str) -> None:
 def test_a_number_is_never_searched_for_as_its_place_could_be_a_json_number() -> None:
     assert not is_searchable("1234567890123456")
     assert not is_searchable("-12345.678e+9")
+
+
+def test_learning_makes_no_scanner_before_something_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes milliseconds, for which the first request of a replay would wait."""
+    made: list[Scanner] = []
+
+    def counted(forms: Iterable[bytes], letters: Iterable[str] = ()) -> Scanner:
+        made.append(Scanner(forms, letters))
+        return made[-1]
+
+    monkeypatch.setattr("rewind.redaction.secrets.Scanner", counted)
+    secrets = Secrets()
+    secrets.learn(head(("Authorization", f"Bearer {KEY}")))
+    assert made == []
+    assert secrets.scanner.find(f"it is {KEY}".encode()) == [(6, 6 + len(KEY))]
+    assert secrets.scanner is secrets.scanner
+    assert len(made) == 1
