@@ -207,10 +207,12 @@ class PackReader:
     def _scan(self, wanted: bytes | None) -> None:
         index, size = self._index, os.fstat(self._fd).st_size
         index.torn = False
-        while index.scanned < size and (wanted is None or (wanted not in index.chunks and wanted not in index.recipes)):
+        while index.scanned < size:
             offset = index.scanned
             start, look = self._look
             if offset < start or offset + _GLANCE > start + len(look):
+                if wanted is not None and (wanted in index.chunks or wanted in index.recipes):
+                    return  # what one look shows is all taken along: the next answers stand there
                 # Where frames are small, one look shows many of them; the first answer waits for no more than it needs.
                 start, look = self._look = offset, read_at(self._fd, _LOOK if index.offsets else _GLANCE, offset)
             at = offset - start
@@ -237,8 +239,7 @@ class PackReader:
             if len(table) < header.table_size:
                 table = read_at(self._fd, header.table_size, offset + frames.HEADER_SIZE)
             try:
-                names, _, body = frames.chunks_in_table(header, table)
-                index.add(offset, names, body)
+                index.add(offset, *frames.names_in_table(header, table))
             except BadFrame as why:
                 index.damage.append(f"pack frame at {offset} ({header}): {why}")
 

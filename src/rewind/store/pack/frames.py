@@ -174,7 +174,7 @@ def decode_header(data: bytes, at: int = 0) -> FrameHeader:
 
 def decode_table(header: FrameHeader, data: bytes) -> FrameTable:
     """Raises BadFrame."""
-    names, sizes, _ = chunks_in_table(header, data)
+    names, sizes = _chunks_in_table(header, data)
     try:
         rest = data[_COUNT.size + len(names) * _CHUNK.size :]
         return FrameTable(names, sizes, _decode_recipe(rest, names) if header.has_recipe else None)
@@ -182,21 +182,34 @@ def decode_table(header: FrameHeader, data: bytes) -> FrameTable:
         raise BadFrame("its table makes no sense") from error
 
 
-def chunks_in_table(header: FrameHeader, data: bytes) -> tuple[tuple[bytes, ...], tuple[int, ...], bytes | None]:
-    """Names and sizes of the chunks, and the name of the body whose recipe follows them. Raises BadFrame."""
+def names_in_table(header: FrameHeader, data: bytes) -> tuple[tuple[bytes, ...], bytes | None]:
+    """Names of the chunks, and of the body whose recipe follows them. Raises BadFrame."""
+    names, _ = _chunks_in_table(header, data)
+    if not header.has_recipe:
+        return names, None
+    try:
+        return names, _RECIPE.unpack_from(data, _COUNT.size + len(names) * _CHUNK.size)[0]
+    except struct.error as error:
+        raise BadFrame("its table makes no sense") from error
+
+
+def _chunks_in_table(header: FrameHeader, data: bytes) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
+    """Names and sizes of the chunks."""
     if zlib.crc32(data) != header.table_crc or len(data) != header.table_size:
         raise BadFrame("its table is damaged")
     try:
         (count,) = _COUNT.unpack_from(data)
-        end = _COUNT.size + count * _CHUNK.size
-        pairs = list(_CHUNK.iter_unpack(data[_COUNT.size : end]))
-        body = _RECIPE.unpack_from(data, end)[0] if header.has_recipe else None
+        if count == 1:  # as nearly all answers are
+            name, size = _CHUNK.unpack_from(data, _COUNT.size)
+            names, sizes = (name,), (size,)
+        else:
+            pairs = list(_CHUNK.iter_unpack(data[_COUNT.size : _COUNT.size + count * _CHUNK.size]))
+            names, sizes = tuple([name for name, _ in pairs]), tuple([size for _, size in pairs])
     except struct.error as error:
         raise BadFrame("its table makes no sense") from error
-    names, sizes = tuple([name for name, _ in pairs]), tuple([size for _, size in pairs])
     if len(names) != count or sum(sizes) != header.raw_size:
         raise BadFrame("its table makes no sense")
-    return names, sizes, body
+    return names, sizes
 
 
 def _decode_recipe(data: bytes, names: tuple[bytes, ...]) -> Recipe:
