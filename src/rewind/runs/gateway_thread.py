@@ -37,7 +37,10 @@ class BackgroundGateway:
         certificates: Certificates,
         dialer: Dialer | None,
         callers: Callers | None = None,
+        idle_work: Iterator[object] | None = None,
     ) -> None:
+        """``idle_work`` is done in small pieces between requests."""
+        self._idle_work = idle_work if idle_work is not None else iter(())
         self._listener = listener
         self._handler = handler
         self._certificates = certificates
@@ -88,7 +91,14 @@ class BackgroundGateway:
         self._ready.set()
         pool = Pool(self._dialer) if self._dialer is not None else None
         gateway = Gateway(self._listener, self._handler, self._certificates, pool, self._callers)
+        self._loop.call_soon(self._do_idle_work, self._loop, self._stop)
         await gateway.run(self._stop)
+
+    def _do_idle_work(self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+        """One piece; whatever came meanwhile is seen to before the next."""
+        done = object()
+        if next(self._idle_work, done) is not done and not stop.is_set():
+            loop.call_soon(self._do_idle_work, loop, stop)
 
     def _remark_on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -97,15 +107,20 @@ class BackgroundGateway:
 
 @contextmanager
 def serving(
-    run: AgentRun, junction: Junction, dialer: Dialer | None, *, provenance: SessionRecording | None = None
+    run: AgentRun,
+    junction: Junction,
+    dialer: Dialer | None,
+    *,
+    provenance: SessionRecording | None = None,
+    idle_work: Iterator[object] | None = None,
 ) -> Iterator[list[str]]:
     """Answer the agent's requests, and let what is under way settle at the end.
 
-    ``provenance`` is told what the run stands on: git, lock files. Gives the addresses that the agent connected to
-    around the gateway, which are known at the end, and remarked on.
+    ``idle_work`` is done between requests. ``provenance`` is told what the run stands on: git, lock files. Gives the
+    addresses that the agent connected to around the gateway, which are known at the end, and remarked on.
     """
     handler = ChildToolCalls(junction, run.tools_token)
-    gateway = BackgroundGateway(run.listener, handler, Authority(run.ca, run.rules), dialer)
+    gateway = BackgroundGateway(run.listener, handler, Authority(run.ca, run.rules), dialer, idle_work=idle_work)
     gateway.start()
     gc.freeze()  # what is loaded by now stays: looking through it again and again would hold up requests
     watch = BypassWatch(run.child.pid)

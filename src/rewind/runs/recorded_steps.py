@@ -1,7 +1,7 @@
 """The steps of an opened session as a run needs them: as calls, as answers, and on a tape."""
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from rewind.conversation.sketch import brings_results
@@ -44,7 +44,7 @@ class RecordedSteps:
         self._skimmed = reader.skimmed(skim) if skims else None
         self._ahead: dict[int, Step] = {}
         """Steps that were read before anybody asked for them."""
-        self._ready: dict[int, HttpResponse | None] = {}
+        self._ready: dict[int, HttpResponse] = {}
         """Answers that were."""
         bare = reader.bare_recording() if only_played and self._skimmed is None else None
         self._without_keys = bare is not None
@@ -77,8 +77,8 @@ class RecordedSteps:
 
     def answer(self, step: Step) -> HttpResponse | None:
         """The recorded answer, to be played. Raises DamagedStore if it cannot be read, or not be played."""
-        if step.index in self._ready:
-            return self._ready.pop(step.index)
+        if (ready := self._ready.pop(step.index, None)) is not None:
+            return ready
         response = step.response
         if response is None or response.head is None:
             return None
@@ -124,15 +124,28 @@ class RecordedSteps:
         except DamagedStore:
             return step.request.match_key
 
-    def warm_up(self, tape: Tape, listener: socket.socket) -> None:
+    def warm_up(self, tape: Tape, listener: socket.socket) -> Iterator[int]:
         """Read answers from disk, so that no call needs to wait for that: the first ones in any case, which takes a
-        few milliseconds, and more until the agent makes its first call."""
+        few milliseconds, and more until the agent makes its first call.
+
+        What it gives reads on, one answer at a time, for whoever has nothing else to do.
+        """
         self._reader.make_ready()
         tape.make_ready()
+        ahead = self._read_ahead(tape)
+        for number, size in enumerate(ahead, 1):
+            if (number >= WARM_STEPS or size > LONG_BYTES) and has_waiting_client(listener):
+                break
+        return ahead
+
+    def _read_ahead(self, tape: Tape) -> Iterator[int]:
+        """How many bytes are held, after each answer."""
         size = 0
-        for number, index in enumerate(tape.indexes()):
-            if size > WARM_BYTES or ((number >= WARM_STEPS or size > LONG_BYTES) and has_waiting_client(listener)):
+        for index in tape.indexes():
+            if size > WARM_BYTES:
                 return
+            if tape.played(index):
+                continue
             with suppress(DamagedStore):  # told when that step is wanted
                 step = tape.step(index)
                 if self._skimmed is not None:
@@ -140,4 +153,6 @@ class RecordedSteps:
                 size += _STEP_BYTES
                 if step.response is not None and step.response.body_size <= LONG_BYTES:
                     size += step.response.body_size
-                    self._ready[index] = self.answer(step)
+                    if (answer := self.answer(step)) is not None:
+                        self._ready[index] = answer
+            yield size

@@ -76,13 +76,13 @@ class TapedRun:
     def through(self, run: AgentRun, printed: list[bytes]) -> ReplayResult:
         """Answer the agent until it ends; ``printed`` is what it has put on stdout by then."""
         course = self._course
-        self._steps.warm_up(self._tape, run.listener)
+        ahead = self._steps.warm_up(self._tape, run.listener)
         new = self._new_run(run)
         self._renaming = renaming(self._steps.recording, new, stdin=new.stdin)
         junction = self._junction(run, lenient_renaming(self._steps.recording, new, stdin=new.stdin))
         for damage in self._steps.recording.damage[:_DAMAGE_TOLD]:
             junction.remark("the recording is damaged", damage)
-        with serving(run, junction, self._dialer) as bypasses:
+        with serving(run, junction, self._dialer, idle_work=ahead) as bypasses:
             code = course.through(run.child)
         course.close()
         for index in course.left_out:
