@@ -66,12 +66,11 @@ def one_by_one(route: Route, requests: Sequence[bytes], *, fresh: bool = False) 
     return took
 
 
-def all_at_once(route: Route, requests: Sequence[bytes], connections: int) -> tuple[list[int], int]:
+def all_at_once(opened: Sequence[ssl.SSLSocket], requests: Sequence[bytes]) -> tuple[list[int], int]:
     """Nanoseconds of each call and of the whole, with every connection busy all the time."""
     poll = select.poll()
     lines: dict[int, tuple[ssl.SSLSocket, Answer]] = {}
-    for _ in range(connections):
-        line = route.open()
+    for line in opened:
         line.setblocking(False)
         lines[line.fileno()] = (line, Answer())
         poll.register(line, select.POLLIN)
