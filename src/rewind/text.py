@@ -1,5 +1,6 @@
 """Counts, money, moments and spans of time as people read them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -9,6 +10,8 @@ UNKNOWN = "—"
 """Stands where an amount is not known, which is not the same as zero."""
 SOME_UNKNOWN = "+"
 """Stands behind a sum that some calls are missing from, because their price is not known."""
+_SPAN = re.compile(r"(\d{1,6}) *(s|min|h|d|w)", re.ASCII)
+_SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def uploads_shown(counts: Mapping[str, int]) -> str:
@@ -67,6 +70,18 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def moment_of(value: str, *, now: float) -> float:
+    """``2h`` or ``7d`` before now, or an ISO date and time, local where it names no zone. Raises ValueError."""
+    if span := _SPAN.fullmatch(value.strip().lower()):
+        return now - int(span[1]) * _SECONDS[span[2]]
+    try:
+        return datetime.fromisoformat(value.strip()).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError) as problem:
+        raise ValueError(
+            f"{value!r} is neither a span (30min, 2h, 7d) nor a date (2026-11-01, 2026-11-01T14:30)."
+        ) from problem
 
 
 def moment(seconds: float) -> str:

@@ -75,11 +75,11 @@ def test_the_difference_of_two_real_runs_is_told_step_by_step(store: Path) -> No
     assert re.search(r"^tokens  [0-9,]+ → [0-9,]+ \(−[0-9,]+\)$", shown, re.MULTILINE)
 
 
-def test_several_real_runs_part_at_one_column(store: Path) -> None:
-    shown = compared(store, "bisect", "--good", "good", "good-again", "--bad", "bad", "bad-again", code=1).text
-    assert shown.startswith("✗ They part at step 3: 2 good runs, 2 bad runs\n")
-    assert re.search(r"^  bad   [0-9a-f]{8}  bad-again +A  A  B  ·$", shown, re.MULTILINE)
-    assert "Shared     system prompt changed, from step 1 on\n" in shown
+def test_a_few_real_runs_are_too_few_to_tell_and_what_comes_nearest_is_named(store: Path) -> None:
+    shown = compared(store, "bisect", "--good", "good", "good-again", "--bad", "bad", "bad-again", code=0).text
+    assert shown.startswith("? Not enough runs: 2 good runs, 2 bad runs; about ")
+    assert re.search(r"^  bad   ×2 +·  ·  [·B]  [·-]$", shown, re.MULTILINE)
+    assert "Nearest    system prompt changed, from step 1 on\n" in shown
 
 
 def test_the_suggested_commands_work(store: Path) -> None:

@@ -1,45 +1,86 @@
-"""Several good runs and several bad ones: what do all bad runs share that no good run has?
+"""Several good runs and several bad ones: where do they part, and what do bad runs have that good ones have not?
 
-Every run is aligned with the first good one. A column holds the moves that belong together, one for each run; moves
-that the first run did not make have columns of their own. In a column each aspect has a value for each run, ids and
-times taken out, and it *tells the runs apart* if all bad runs have the same value and no good run has it.
+All runs are laid side by side by what they decide (:mod:`rewind.compare.columns`); everything that some runs have and
+others have not is a feature (:mod:`rewind.compare.features`), and each is tested for being unevenly spread, all of them
+together (:mod:`rewind.compare.statistics`). The runs *part* in the first column whose decisions tell good from bad. A
+*cause* is something asked or given, before or at that column, that does so, too. What exactly the same runs have cannot
+be told apart by any number of comparisons: it is named together.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 
-from rewind.compare.align import Row, align
-from rewind.compare.cause import KIND_OF_ASPECT, Cause, CauseKind
-from rewind.compare.comparison import Comparison, status_of
-from rewind.compare.delta import Difference
-from rewind.compare.run import ComparedRun, Move
-from rewind.compare.texts import without_noise
-from rewind.compare.turn import turn_start
-from rewind.conversation.context import parts_text, tool_text
-from rewind.conversation.message_digest import json_text
-from rewind.conversation.sketch import settings_of
+from rewind.compare.cause import CauseKind
+from rewind.compare.columns import MoveColumn, columns_of, unlabelled_order
+from rewind.compare.features import Feature, features_of
+from rewind.compare.run import ComparedRun
+from rewind.compare.statistics import (
+    SIGNIFICANT,
+    FamilyTest,
+    Pattern,
+    SplitEvidence,
+    family_test,
+    more_runs,
+    smallest_p,
+)
 from rewind.dataclass import dataclass
-from rewind.model.message import Asked, Thinking, ToolResult
+
+_ORDER = {kind: at for at, kind in enumerate(dict.fromkeys([CauseKind.ERROR, CauseKind.PATH, *CauseKind]))}
+"""Of what is equally uneven and seen at the same step: a call that failed comes before what is asked instead, and a
+step that is not made before what would have been said in it."""
+_MOST_CAUSES = 4
+_MUCH_WORSE = 10
+"""What is so many times likelier by chance than the first cause is not named beside it."""
+_MOST_HINTS = 2
+_NEAR = 0.4
+"""Up to this p, what is not significant is worth a hint."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MoveColumn:
-    """The moves that belong together."""
+class GroupVerdict(StrEnum):
+    """What came of it."""
 
-    cells: tuple[Move | None, ...]
-    """One for each run, the good ones first; ``None`` where a run made no such move."""
-    answers: tuple[int | None, ...]
-    """For each run the number of its answer: runs with the same number said the same."""
+    CAUSE = "cause"
+    """They part, or their outcomes do, and something explains it."""
+    PARTING = "parting"
+    """They part, and nothing that was asked or given tells them apart."""
+    NOTHING = "nothing"
+    """Nothing tells them apart by more than chance."""
+    TOO_FEW = "too-few-runs"
+    """Not even something that all bad runs have and no good one would be more than chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedCause:
-    """Something that all bad runs have and no good one."""
+class TestedFeature:
+    """A feature, and how unevenly the runs have it."""
+
+    feature: Feature
+    evidence: SplitEvidence
+
+    @property
+    def is_in_bad(self) -> bool:
+        """Whether it is rather the bad runs that have it."""
+        runs = self.evidence
+        return runs.bad_with * (runs.good_with + runs.good_without) > runs.good_with * (
+            runs.bad_with + runs.bad_without
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCause:
+    """Something that tells good runs from bad ones."""
 
     kind: CauseKind
     column: int
     """Where it is first seen."""
-    differences: tuple[Difference, ...]
-    """Between the first good run and the first bad one."""
+    tested: tuple[TestedFeature, ...]
+    """The likeliest first; the others always go together with it, and cannot be told from it."""
+
+    runs: frozenset[int]
+    """Those that have the first of it, by their number in :attr:`GroupFinding.runs`."""
+
+    @property
+    def evidence(self) -> SplitEvidence:
+        return self.tested[0].evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,155 +90,151 @@ class GroupFinding:
     goods: tuple[ComparedRun, ...]
     bads: tuple[ComparedRun, ...]
     columns: tuple[MoveColumn, ...]
+    """Their cells are those of the good runs, then those of the bad ones."""
+    verdict: GroupVerdict
     at: int | None
-    """The first column in which no bad run says what a good one says; ``None`` where no step tells them apart."""
-    shared: tuple[SharedCause, ...]
+    """The first column whose decisions tell them apart; ``None`` where none does."""
+    deciding: dict[int, TestedFeature]
+    """By column: the decision that tells most; only where it is more than chance."""
+    causes: tuple[GroupCause, ...]
+    nearest: tuple[GroupCause, ...]
+    """Where nothing is more than chance: what comes nearest to it."""
+    needed: tuple[int, int] | None
+    """How many more good and bad runs it would take; ``None`` where that is not the question, or not known."""
+    test: FamilyTest
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
         return (*self.goods, *self.bads)
 
-    def as_cause(self, shared: SharedCause) -> Cause:
-        """What the bad runs share, as the cause of a pair: the first good run and the first bad one."""
-        cells = self.columns[shared.column].cells
-        row = Row(cells[0], cells[len(self.goods)])
-        return Cause(kind=shared.kind, since=row, differences=shared.differences)
-
 
 def compare_groups(goods: Sequence[ComparedRun], bads: Sequence[ComparedRun]) -> GroupFinding:
-    """Where the bad runs leave the good ones, and what they have in common."""
-    runs = (*goods, *bads)
-    table = [_Cells(runs, cells) for cells in _columns(runs)]
-    columns = tuple(MoveColumn(cells.moves, cells.answers()) for cells in table)
-    split = len(goods)
-    at = next((number for number, one in enumerate(columns) if _apart(one.answers, split)), None)
+    """Where the bad runs leave the good ones, and what tells them apart."""
+    given = (*goods, *bads)
+    order = unlabelled_order(given)
+    runs = [given[at] for at in order]
+    columns = columns_of(runs)
+    features = features_of(runs, columns)
+    test = family_test([_pattern(one, order) for one in features], len(goods), len(bads))
+    tested = [TestedFeature(feature=one, evidence=found) for one, found in zip(features, test.evidence, strict=True)]
+    deciding = _deciding(one for one in tested if one.feature.kind is None and one.evidence.is_significant)
+    at = min(deciding, default=None)
+    ends = [_end(columns, run, at) for run in range(len(runs))]
+    before = (one for one in tested if one.evidence.is_significant and _is_before(one.feature, ends))
+    causes = tuple(_causes(before, order))
+    verdict = GroupVerdict.NOTHING
+    if causes:
+        verdict = GroupVerdict.CAUSE
+    elif at is not None:
+        verdict = GroupVerdict.PARTING
+    elif test.perfect > SIGNIFICANT:
+        verdict = GroupVerdict.TOO_FEW
+    nearest: tuple[GroupCause, ...] = ()
+    if verdict in (GroupVerdict.NOTHING, GroupVerdict.TOO_FEW):
+        most = 1.0 if verdict is GroupVerdict.TOO_FEW else _NEAR
+        likely = (one for one in tested if one.evidence.p <= _NEAR and one.evidence.adjusted <= most)
+        nearest = tuple(_causes(likely, order))[:_MOST_HINTS]
     return GroupFinding(
         goods=tuple(goods),
         bads=tuple(bads),
-        columns=columns,
+        columns=tuple(column.in_order(order) for column in columns),
+        verdict=verdict,
         at=at,
-        shared=tuple(_shared(table, split, len(table) if at is None else at + 1)),
+        deciding=deciding,
+        causes=causes,
+        nearest=nearest,
+        needed=_needed(verdict, nearest, test, len(goods), len(bads)),
+        test=test,
     )
 
 
-def _columns(runs: Sequence[ComparedRun]) -> list[list[Move | None]]:
-    """By the moves of the first run, in order; behind each of them what others did there."""
-    first = runs[0]
-    order = {move.index: place for place, move in enumerate(first.moves, 1)}
-    found: dict[tuple[int, int], list[Move | None]] = {}
-    for move in first.moves:
-        found[order[move.index], 0] = [move, *[None] * (len(runs) - 1)]
-    for number, run in enumerate(runs[1:], 1):
-        after, extra = 0, 0
-        for row in align(first.moves, run.moves).rows:
-            if row.a is not None:
-                after, extra = order[row.a.index], 0
-            if row.b is not None:
-                extra += row.a is None
-                found.setdefault((after, extra), [None] * len(runs))[number] = row.b
-    return [cells for _, cells in sorted(found.items(), key=lambda one: one[0])]
+def _end(columns: Sequence[MoveColumn], run: int, at: int | None) -> int:
+    """The last column up to which what a run hears may be why it went on as it did: where it makes its first move at
+    the parting or behind it."""
+    if at is None:
+        return len(columns)
+    return next((column for column in range(at, len(columns)) if columns[column].cells[run] is not None), at)
 
 
-def _apart(values: Sequence[Hashable], split: int) -> bool:
-    return not set(values[:split]) & set(values[split:])
+def _is_before(feature: Feature, ends: Sequence[int]) -> bool:
+    """Whether most of the runs that have it had it before they parted."""
+    return 2 * sum(column <= ends[run] for run, column in feature.first.items()) > len(feature.first)
 
 
-def _tells(values: Sequence[Hashable], split: int) -> bool:
-    return len(set(values[split:])) == 1 and _apart(values, split)
+def _pattern(feature: Feature, order: Sequence[int]) -> Pattern:
+    return Pattern(sum(1 << order[at] for at in feature.runs), feature.weight)
 
 
-def _shared(table: Sequence["_Cells"], split: int, end: int) -> Iterator[SharedCause]:
-    """Up to where the answers part: what differs later may be a consequence."""
-    seen = set()
-    for kind, value in _VALUES.items():
-        if kind is CauseKind.SNAPSHOT and CauseKind.MODEL in seen:
-            continue  # another model answers because another was asked for
-        for number, cells in enumerate(table[:end]):
-            values = cells.values(value)
-            if _tells(values, split) and (kind is CauseKind.PATH or _on_both_sides(values, split)):
-                seen.add(kind)
-                yield SharedCause(kind=kind, column=number, differences=cells.differences(split, kind))
-                break
+def _deciding(tested: Iterable[TestedFeature]) -> dict[int, TestedFeature]:
+    best: dict[int, TestedFeature] = {}
+    for one in tested:
+        known = best.get(one.feature.column)
+        if known is None or one.evidence.p < known.evidence.p:
+            best[one.feature.column] = one
+    return dict(sorted(best.items()))
 
 
-def _on_both_sides(values: Sequence[Hashable], split: int) -> bool:
-    """True if both sides made the move, so that values are compared and not a move with its absence."""
-    return None not in values[split:] and any(value is not None for value in values[:split])
-
-
-class _Cells:
-    """One column, with what is said in it."""
-
-    def __init__(self, runs: Sequence[ComparedRun], moves: Sequence[Move | None]) -> None:
-        self._runs = runs
-        self.moves = tuple(moves)
-
-    def answers(self) -> tuple[int | None, ...]:
-        numbers: dict[Hashable, int] = {}
-        values = self.values(_answer)
-        return tuple(
-            None if move is None else numbers.setdefault(value, len(numbers))
-            for move, value in zip(self.moves, values, strict=True)
+def _causes(tested: Iterable[TestedFeature], order: Sequence[int]) -> Iterator[GroupCause]:
+    """The surest first; each place once. What exactly the other runs lack goes together with it."""
+    every = frozenset(range(len(order)))
+    together: dict[frozenset[int], list[TestedFeature]] = {}
+    for one in tested:
+        if one.feature.kind is not None:
+            together.setdefault(min(one.feature.runs, every - one.feature.runs, key=sorted), []).append(one)
+    seen: set[tuple[CauseKind | None, str]] = set()
+    groups = [sorted(group, key=_likelier) for group in together.values()]
+    shown, best = 0, 0.0
+    for group in sorted(groups, key=lambda group: (group[0].evidence.p, _likelier(group[0]))):
+        first = group[0].feature
+        best = best or group[0].evidence.p
+        if (first.kind, first.place) in seen or shown == _MOST_CAUSES or group[0].evidence.p > _MUCH_WORSE * best:
+            continue
+        shown += 1
+        seen.update((one.feature.kind, one.feature.place) for one in group)
+        assert first.kind is not None, "decisions are no causes"
+        yield GroupCause(
+            kind=first.kind,
+            column=first.column,
+            tested=tuple(_without_words(group)),
+            runs=frozenset(order[at] for at in first.runs),
         )
 
-    def values(self, value: "_Value") -> list[Hashable]:
-        return [None if move is None else value(move, run) for move, run in zip(self.moves, self._runs, strict=True)]
 
-    def differences(self, split: int, kind: CauseKind) -> tuple[Difference, ...]:
-        a, b = self.moves[0], self.moves[split]
-        if a is None or b is None:
-            return ()
-        found = Comparison(self._runs[0], self._runs[split]).differences(Row(a, b))
-        return tuple(one for one in found if KIND_OF_ASPECT.get(one.aspect) is kind and one.noise is None)
-
-
-_Value = Callable[[Move, ComparedRun], Hashable]
-
-
-def _in_request(tell: Callable[[Asked], str]) -> _Value:
-    """A value that is read from the body, less ids and times."""
-    return lambda move, run: without_noise(tell(run.asked(move.index)))
-
-
-def _settings(move: Move, run: ComparedRun) -> Hashable:
-    return without_noise(json_text(settings_of(run.asked(move.index), run.provider(move.index))))
-
-
-def _answer(move: Move, run: ComparedRun) -> Hashable:
-    answered = run.answered(move.index)
-    parts = [] if answered is None else [part for part in answered.parts if not isinstance(part, Thinking)]
-    return (status_of(move) if move.failed else ""), without_noise(parts_text(parts))
-
-
-def _heard(*, results: bool) -> Callable[[Asked], str]:
-    """What is new at a step: what tools gave, or what users said."""
-
-    def tell(asked: Asked) -> str:
-        messages = asked.messages
-        new = (part for message in messages[turn_start(messages) :] for part in message.parts)
-        return parts_text([part for part in new if isinstance(part, ToolResult) is results])
-
-    return tell
-
-
-def _history(asked: Asked) -> str:
-    messages = asked.messages
-    return "\n".join(
-        parts_text([part for part in message.parts if not isinstance(part, Thinking)])
-        for message in messages[: turn_start(messages)]
+def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, int]:
+    """Of what goes together: what came first; a whole sentence before its words; what bad runs have
+    before what they lack; a long sentence before a short one."""
+    feature = one.feature
+    assert feature.kind is not None, "decisions are no causes"
+    return (
+        feature.column,
+        feature.is_prose,
+        _ORDER[feature.kind],
+        not one.is_in_bad,
+        -feature.weight,
+        -len(feature.text),
     )
 
 
-_VALUES: dict[CauseKind, _Value] = {
-    CauseKind.MODEL: lambda move, _: move.model_asked,
-    CauseKind.SNAPSHOT: lambda move, _: None if move.failed else move.model_answered,
-    CauseKind.SYSTEM: _in_request(lambda asked: parts_text(asked.system)),
-    CauseKind.TOOLS: _in_request(lambda asked: "\n".join(sorted(map(tool_text, asked.tools)))),
-    CauseKind.PARAMETERS: _settings,
-    CauseKind.INPUT: _in_request(_heard(results=False)),
-    CauseKind.TOOL_OUTPUT: _in_request(_heard(results=True)),
-    CauseKind.HISTORY: _in_request(_history),
-    CauseKind.ERROR: lambda move, _: status_of(move) if move.failed else "",
-    CauseKind.PATH: lambda _move, _run: "made",
-}
-"""What may tell the runs apart, in the order of evidence."""
+def _without_words(group: Sequence[TestedFeature]) -> Iterator[TestedFeature]:
+    """Words only where no whole sentence or value of the same place is there; each thing once."""
+    whole = {(one.feature.kind, one.feature.place) for one in group if not one.feature.is_prose}
+    said: set[tuple[CauseKind | None, str, str]] = set()
+    for one in group:
+        place = one.feature.kind, one.feature.place
+        if (one.feature.is_prose and place in whole) or (*place, one.feature.text) in said:
+            continue
+        said.add((*place, one.feature.text))
+        yield one
+
+
+def _needed(
+    verdict: GroupVerdict, nearest: Sequence[GroupCause], test: FamilyTest, good: int, bad: int
+) -> tuple[int, int] | None:
+    """As many as it takes if the rates stay as they are; what was tested besides has its price."""
+    match verdict:
+        case GroupVerdict.TOO_FEW:
+            return more_runs(good, bad, 0.0, 1.0, test.perfect / smallest_p(good, bad))
+        case GroupVerdict.NOTHING if nearest:
+            found = nearest[0].evidence
+            return more_runs(good, bad, found.good_with / good, found.bad_with / bad, found.adjusted / found.p)
+    return None

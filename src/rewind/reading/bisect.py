@@ -9,7 +9,6 @@ from pathlib import Path
 from rewind.compare.cause import Cause, CauseKind, Standing
 from rewind.compare.delta import Aspect
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.groups import GroupFinding, compare_groups
 from rewind.compare.phrases import cause_place, cause_title, step_label
 from rewind.compare.remedy import remedies
 from rewind.compare.run import ComparedRun
@@ -83,19 +82,6 @@ class History:
     learnt: tuple[LearntVariation, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupBisection:
-    """Where several bad runs left several good ones, and what the bad ones share."""
-
-    goods: tuple[ComparedSession, ...]
-    bads: tuple[ComparedSession, ...]
-    parting: GroupFinding
-
-    @property
-    def diverges(self) -> bool:
-        return self.parting.at is not None or bool(self.parting.shared)
-
-
 @contextmanager
 def bisect_pair(
     home: Path,
@@ -141,20 +127,6 @@ def _with_history(
         earlier = EarlierRuns(good.run, [side.run for side in sides])
         causes, learnt = weighed_by_history(finding.comparison, finding.at, finding.causes, earlier)
         return replace(finding, causes=causes), History(sessions=tuple(side.id for side in sides), learnt=learnt)
-
-
-@contextmanager
-def bisect_groups(
-    home: Path, goods: Sequence[str], bads: Sequence[str], *, on_progress: OnProgress = ignored
-) -> Iterator[GroupBisection]:
-    """The step where the bad runs left the good ones; to be used inside the context, as that of a pair is."""
-    with _opened(home, (*goods, *bads), on_progress) as sides:
-        good, bad = tuple(sides[: len(goods)]), tuple(sides[len(goods) :])
-        if both := {side.id for side in good} & {side.id for side in bad}:
-            raise UsageError(f"Session {min(both)} is given as good and as bad.")
-        yield GroupBisection(
-            goods=good, bads=bad, parting=compare_groups([side.run for side in good], [side.run for side in bad])
-        )
 
 
 @contextmanager

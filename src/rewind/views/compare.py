@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from rewind.compare.align import Row
 from rewind.compare.cause import Cause
+from rewind.compare.columns import MoveColumn
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
 from rewind.compare.divergence import Finding
-from rewind.compare.groups import GroupFinding, MoveColumn, SharedCause
+from rewind.compare.groups import GroupCause, GroupFinding
 from rewind.compare.phrases import cause_place, cause_title, move_result, ruled_out_text, slug
 from rewind.compare.proof import Hunk
 from rewind.compare.run import ComparedRun, Move
+from rewind.compare.statistics import SIGNIFICANT, SplitEvidence
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
 from rewind.model.session import Session
-from rewind.reading.bisect import CodeComparison, GroupBisection, History, PairBisection
+from rewind.reading.bisect import CodeComparison, History, PairBisection
 from rewind.reading.compare import SessionDiff
+from rewind.reading.groups import GroupBisection
 from rewind.store.journal.first_seen import FieldUse, FirstSeen
 from rewind.store.journal.totals import Totals
 from rewind.text import moment
@@ -189,16 +192,28 @@ def _history(history: History) -> dict[str, Any]:
 
 
 def group_bisection(found: GroupBisection) -> dict[str, Any]:
-    """Where several bad runs left several good ones."""
+    """What tells several bad runs from several good ones."""
     finding = found.parting
+    test = finding.test
     return {
-        "schema": "rewind/bisect_runs@1",
+        "schema": "rewind/bisect_runs@2",
         "good": [session_view(run.recording.session) for run in finding.goods],
         "bad": [session_view(run.recording.session) for run in finding.bads],
-        "diverges": finding.at is not None,
+        "left_out": [{"session": one.session.id, "reason": one.reason} for one in found.left_out],
+        "verdict": finding.verdict.value,
+        "diverges": found.diverges,
         "column": finding.at,
-        "columns": [_column(finding, column) for column in finding.columns],
-        "shared": [_shared(finding, shared) for shared in finding.shared],
+        "columns": [_column(finding, number, column) for number, column in enumerate(finding.columns)],
+        "causes": [_group_cause(cause) for cause in finding.causes],
+        "nearest": [_group_cause(cause) for cause in finding.nearest],
+        "more_runs": None if finding.needed is None else dict(zip(("good", "bad"), finding.needed, strict=True)),
+        "tested": {
+            "patterns": test.patterns,
+            "deals": test.deals,
+            "exact": test.is_exact,
+            "significant": SIGNIFICANT,
+            "perfect_p": test.perfect,
+        },
     }
 
 
@@ -289,7 +304,7 @@ def _code(code: CodeComparison) -> dict[str, Any]:
     }
 
 
-def _column(finding: GroupFinding, column: MoveColumn) -> dict[str, Any]:
+def _column(finding: GroupFinding, number: int, column: MoveColumn) -> dict[str, Any]:
     return {
         "cells": [
             {
@@ -299,16 +314,28 @@ def _column(finding: GroupFinding, column: MoveColumn) -> dict[str, Any]:
                 "text": None if move is None else str(move_result(run, move)),
             }
             for run, move, answer in zip(finding.runs, column.cells, column.answers, strict=True)
-        ]
+        ],
+        "tells": None if number not in finding.deciding else _rates(finding.deciding[number].evidence),
     }
 
 
-def _shared(finding: GroupFinding, shared: SharedCause) -> dict[str, Any]:
+def _group_cause(cause: GroupCause) -> dict[str, Any]:
     return {
-        "kind": slug(shared.kind),
-        "column": shared.column,
-        "title": cause_title(finding.as_cause(shared)),
-        "differences": [_difference(each) for each in shared.differences],
+        "kind": slug(cause.kind),
+        "column": cause.column,
+        "things": [
+            {"place": one.feature.place or None, "text": one.feature.text} | _rates(one.evidence)
+            for one in cause.tested
+        ],
+    } | _rates(cause.evidence)
+
+
+def _rates(evidence: SplitEvidence) -> dict[str, Any]:
+    return {
+        "good": {"with": evidence.good_with, "of": evidence.good_with + evidence.good_without},
+        "bad": {"with": evidence.bad_with, "of": evidence.bad_with + evidence.bad_without},
+        "p": evidence.p,
+        "adjusted_p": evidence.adjusted,
     }
 
 

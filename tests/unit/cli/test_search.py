@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewind.cli import progress
-from rewind.cli.options import moment_of
 from rewind.cli.screens.search import snippet_spans
 from rewind.errors import ExitCode
 from rewind.model.http import RequestHead, ResponseHead
 from rewind.model.step import Ending, StepResponse
 from rewind.reading.search import search
 from rewind.safe import display_width
+from rewind.text import moment_of
 from unit.cli.shelf import Rewind, Shelf, a_request
 
 CHAT = RequestHead(

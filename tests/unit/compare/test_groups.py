@@ -1,73 +1,163 @@
-"""What all bad runs share, and no good run has."""
+"""What tells bad runs from good ones, though no text ever repeats."""
+
+import json
+from random import Random
+
+import pytest
 
 from rewind.compare.cause import CauseKind
-from rewind.compare.groups import GroupFinding, compare_groups
+from rewind.compare.columns import unlabelled_order
+from rewind.compare.groups import GroupFinding, GroupVerdict, compare_groups
 from unit.compare.chats import Chat, Tape
 
-KIND, HARSH = "Be kind.", "Be harsh."
+WORDS = (
+    "certainly right check order please wait moment looking records details customer account happy help assist gladly"
+)
+QUERIES = (
+    "refund policy for this order",
+    "the policy on refunds of an order",
+    "what is our refund policy for orders?",
+    "policy: order refunds",
+)
+KIND, HARSH = "Be kind. Refunds take five days.", "Be kind. Ask a manager about everything. Refunds take five days."
 
 
-def one_run(answer: str, *, system: str = KIND, given: str = "active", extra: bool = False) -> Tape:
-    tape = Tape()
-    chat = Chat(tape, system=system, prefix=f"toolu_{id(tape)}").user("Refund me.").says("Let me look.", [("look", {})])
-    if extra:
-        chat.results(given).says("Hm, once more.", [("look", {})])
-    chat.results(given).says(answer)
-    return tape
+class Desk:
+    """Runs of a refund desk, in other words each time."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.random = Random(seed)
+
+    def prose(self, words: int = 8) -> str:
+        return " ".join(self.random.choices(WORDS.split(), k=words)).capitalize() + "."
+
+    def run(
+        self,
+        *,
+        refunds: bool = True,
+        system: str = KIND,
+        model: str = "claude-sonnet-4-6",
+        status: str | None = None,
+        days: int | None = None,
+        settings: dict[str, object] | None = None,
+        reads_more: float = 0.3,
+        overloaded: bool = False,
+    ) -> Tape:
+        draw = self.random
+        tape = Tape()
+        chat = Chat(tape, system=system, model=model, prefix=f"toolu_{draw.getrandbits(64):016x}")
+        chat.settings |= settings or {}
+        chat.user(f"{self.prose()} I want my money back for order {draw.randint(1000, 9999)}.")
+        if overloaded:
+            chat.fails(at=1001.0)
+        chat.says(self.prose(), [("lookup", {"question": draw.choice(QUERIES)})])
+        given = {
+            "status": status or draw.choice(["active", "open", "shipped"]),
+            "days": days if days is not None else draw.randint(3, 9),
+            "note": self.prose(4),
+            "score": round(draw.random(), 3),
+            "trace": f"{draw.getrandbits(64):016x}",
+        }
+        chat.results(json.dumps(given))
+        if draw.random() < reads_more:
+            chat.says(self.prose(), [("read_policy", {"question": draw.choice(QUERIES)})]).results(self.prose(12))
+        if refunds:
+            chat.says(self.prose(), [("refund", {"amount": 5})]).results("ok").says(f"{self.prose()} It is done.")
+        else:
+            chat.says(f"{self.prose()} I cannot refund it.")
+        return tape
 
 
-def parted(goods: list[Tape], bads: list[Tape]) -> GroupFinding:
+def compared(goods: list[Tape], bads: list[Tape]) -> GroupFinding:
     return compare_groups([tape.run() for tape in goods], [tape.run() for tape in bads])
 
 
-def kinds(parting: GroupFinding) -> list[CauseKind]:
-    return [one.kind for one in parting.shared]
+CAUSES: list[tuple[dict[str, object], CauseKind, str]] = [
+    ({"system": HARSH}, CauseKind.SYSTEM, '"Ask a manager about everything."'),
+    ({"model": "claude-haiku-4-5"}, CauseKind.MODEL, "claude-haiku-4-5"),
+    ({"status": "frozen"}, CauseKind.TOOL_OUTPUT, 'status "frozen"'),
+    ({"days": 46}, CauseKind.TOOL_OUTPUT, "days 46"),
+    ({"settings": {"temperature": 1.5}}, CauseKind.PARAMETERS, "1.5"),
+    ({"overloaded": True}, CauseKind.ERROR, "a try failed with 529"),
+]
 
 
-def test_what_all_bad_runs_share_is_found_though_each_differs_otherwise() -> None:
-    goods = [one_run("Yes."), one_run("Yes.", given="frozen"), one_run("Yes, sure.")]
-    bads = [one_run("No.", system=HARSH), one_run("No, sorry.", system=HARSH, given="frozen")]
-    parting = parted(goods, bads)
-    assert parting.at == 1
-    assert kinds(parting) == [CauseKind.SYSTEM]
-    assert parting.shared[0].column == 0
-    assert [(one.before, one.after) for one in parting.shared[0].differences] == [(KIND, HARSH)]
+@pytest.mark.parametrize("have", [10, 8])
+@pytest.mark.parametrize(("change", "kind", "text"), CAUSES)
+def test_a_cause_is_found_among_texts_that_never_repeat_also_in_eight_of_ten(
+    have: int, change: dict[str, object], kind: CauseKind, text: str
+) -> None:
+    desk = Desk()
+    goods = [desk.run() for _ in range(10)]
+    bads = [desk.run(refunds=False, **(change if number < have else {})) for number in range(10)]  # type: ignore[arg-type]
+    found = compared(goods, bads)
+    assert found.verdict is GroupVerdict.CAUSE
+    (cause, *_) = found.causes
+    assert cause.kind is kind
+    assert cause.tested[0].feature.text == text
+    assert (cause.evidence.good_with, cause.evidence.bad_with) == (0, have)
+    assert found.at is not None
+    assert {"refund"} == {call.tool for run in found.columns[found.at].decisions[:10] if run for call in run.calls}
 
 
-def test_what_some_good_run_has_too_is_no_reason() -> None:
-    goods = [one_run("Yes."), one_run("Yes.", system=HARSH)]
-    assert kinds(parted(goods, [one_run("No.", system=HARSH), one_run("No.", system=HARSH)])) == []
+def test_a_number_that_never_repeats_is_told_by_how_large_it_is() -> None:
+    desk = Desk()
+    goods = [desk.run(days=number % 7 + 3) for number in range(8)]
+    bads = [desk.run(refunds=False, days=number + 40) for number in range(8)]
+    found = compared(goods, bads)
+    first = found.causes[0].tested[0]
+    assert (first.feature.place, first.feature.text, first.feature.opposite) == ("lookup", "days ≥ 40", "days ≤ 9")
 
 
-def test_what_only_some_bad_runs_have_is_no_reason() -> None:
-    assert kinds(parted([one_run("Yes.")], [one_run("No.", given="frozen"), one_run("No.")])) == []
+def test_what_always_goes_together_is_named_together() -> None:
+    desk = Desk()
+    bads = [desk.run(refunds=False, status="frozen", days=46) for _ in range(6)]
+    (cause, *_) = compared([desk.run() for _ in range(6)], bads).causes
+    assert {'status "frozen"', "days 46"} <= {one.feature.text for one in cause.tested}
 
 
-def test_runs_that_say_the_same_are_one_cluster_in_a_column() -> None:
-    parting = parted([one_run("Yes."), one_run("Sure.")], [one_run("No."), one_run("Yes.")])
-    assert [column.answers for column in parting.columns] == [(0, 0, 0, 0), (0, 1, 2, 0)]
-    assert parting.at is None
+def test_where_nothing_asked_or_given_differs_they_part_without_a_cause() -> None:
+    desk = Desk(3)
+    found = compared([desk.run() for _ in range(8)], [desk.run(refunds=False) for _ in range(8)])
+    assert (found.verdict, found.causes) == (GroupVerdict.PARTING, ())
 
 
-def test_times_in_a_prompt_are_no_reason() -> None:
-    def at(time: str) -> str:
-        return f"Be kind. It is {time}."
-
-    goods = [one_run("Yes.", system=at("2026-11-15T09:14:02Z")), one_run("Yes.", system=at("2026-11-15T10:14:02Z"))]
-    bads = [one_run("No.", system=at("2026-11-16T09:14:02Z"))]
-    parting = parted(goods, bads)
-    assert parting.at == 1 and kinds(parting) == []
+def test_what_comes_after_the_parting_is_no_cause() -> None:
+    desk = Desk()
+    found = compared([desk.run() for _ in range(6)], [desk.run(refunds=False, status="frozen") for _ in range(6)])
+    assert all(one.feature.place != "refund" for cause in found.causes for one in cause.tested)
 
 
-def test_a_tool_output_that_all_bad_runs_got_is_the_reason() -> None:
-    goods = [one_run("Yes."), one_run("Sure.")]
-    bads = [one_run("No.", given="frozen"), one_run("Never.", given="frozen")]
-    parting = parted(goods, bads)
-    assert kinds(parting) == [CauseKind.TOOL_OUTPUT]
-    assert parting.shared[0].differences[0].after == "frozen"
+def test_mere_noise_is_called_that() -> None:
+    alarms = 0
+    for seed in range(12):
+        desk = Desk(seed)
+        tapes = [desk.run(refunds=desk.random.random() < 0.5) for _ in range(12)]
+        alarms += compared(tapes[:6], tapes[6:]).verdict is not GroupVerdict.NOTHING
+    assert alarms <= 2
 
 
-def test_a_step_that_all_bad_runs_make_has_a_column_of_its_own() -> None:
-    parting = parted([one_run("Yes."), one_run("Yes.")], [one_run("No.", extra=True), one_run("No.", extra=True)])
-    assert len(parting.columns) == 3
-    assert parting.at is not None
+def test_of_two_runs_on_a_side_it_says_how_many_more_it_takes() -> None:
+    desk = Desk()
+    found = compared([desk.run() for _ in range(2)], [desk.run(refunds=False, system=HARSH) for _ in range(2)])
+    assert (found.verdict, found.causes, found.needed) == (GroupVerdict.TOO_FEW, (), (2, 1))
+    assert found.nearest[0].kind is CauseKind.SYSTEM
+
+
+def test_an_extra_read_has_a_column_of_its_own() -> None:
+    desk = Desk()
+    with_it = [desk.run(reads_more=1.0) for _ in range(3)]
+    without = [desk.run(reads_more=0.0) for _ in range(4)]
+    columns = compared(without, with_it).columns
+    assert [column.answers for column in columns] == [(0,) * 7, (None,) * 4 + (0,) * 3, (0,) * 7, (0,) * 7]
+
+
+def test_the_order_of_the_sides_does_not_change_what_is_tested() -> None:
+    desk = Desk()
+    runs = [desk.run(refunds=number % 2 == 0).run() for number in range(8)]
+    assert [runs[at] for at in unlabelled_order(runs)] == [runs[::-1][at] for at in unlabelled_order(runs[::-1])]
+    one, other = compare_groups(runs[:4], runs[4:]), compare_groups(runs[4:], runs[:4])
+    assert one.test.patterns == other.test.patterns
+    assert [column.answers for column in other.columns] == [
+        (*column.answers[4:], *column.answers[:4]) for column in one.columns
+    ]

@@ -11,23 +11,24 @@ from rewind.cli.app import App, common_options, complete_session, json_option, p
 from rewind.cli.options import ProveFlags, prove_options
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_next, print_pair
-from rewind.cli.screens.bisect_groups import print_groups
+from rewind.cli.screens.bisect_groups import print_groups, print_next_of_groups
 from rewind.cli.screens.diff import print_warnings
 from rewind.cli.screens.proof import print_proof
-from rewind.cli.screens.terminal import err, hint, out
+from rewind.cli.screens.terminal import err, out
 from rewind.errors import ExitCode, UsageError
-from rewind.reading.bisect import bisect_groups, bisect_pair, next_commands
+from rewind.reading.bisect import bisect_pair, next_commands
+from rewind.reading.groups import RunChoice, bisect_groups, names_one_run
 from rewind.views import compare as views
 
 if TYPE_CHECKING:
     from rewind.runs.probe import Proof
 
-_SIDES = ("--good", "--bad")
+_SIDES = ("--good", "--bad", "--runs")
 _COMMAND = "rewind.bisect.command"
 
 
 class Sides(click.Command):
-    """Understands ``--good A B C --bad D E F``: what follows such an option belongs to it, up to the next option.
+    """Understands ``--good A B C --bad D E F``, and ``--runs`` so, too: what follows belongs to it, up to an option.
 
     What follows ``--`` is the command that ``--prove`` runs in place of the recorded one.
     """
@@ -64,17 +65,33 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     "--good",
     "goods",
     multiple=True,
-    metavar="SESSION…",
+    metavar="RUNS…",
     shell_complete=complete_session,
-    help="Runs that went well (one or more)",
+    help="Runs that went well: ids, names, patterns ('refund-*'), files or queries ('name=refund* status=ok')",
 )
 @click.option(
     "--bad",
     "bads",
     multiple=True,
-    metavar="SESSION…",
+    metavar="RUNS…",
     shell_complete=complete_session,
-    help="Runs that went wrong (one or more)",
+    help="Runs that went wrong, named in the same ways",
+)
+@click.option(
+    "--runs",
+    "unlabelled",
+    multiple=True,
+    metavar="RUNS…",
+    shell_complete=complete_session,
+    help="Good and bad runs together, named in the same ways; --bad-if tells which are bad",
+)
+@click.option(
+    "--bad-if",
+    "bad_if",
+    multiple=True,
+    metavar="TEST",
+    help="With --runs: what makes a run bad: exit!=0, status=failed, tag=KEY[=VALUE], 'tool:NAME absent' (or present, "
+    "or >N), text~WORDS (or !~, or ~/pattern/, in what was said last), cost>USD, steps>N or time>30s (repeatable: any)",
 )
 @click.option("--no-history", is_flag=True, help="Do not ask earlier good runs what varies anyway")
 @prove_options
@@ -86,6 +103,8 @@ def command(
     runs: tuple[str, ...],
     goods: tuple[str, ...],
     bads: tuple[str, ...],
+    unlabelled: tuple[str, ...],
+    bad_if: tuple[str, ...],
     no_history: bool,
     flags: ProveFlags,
     as_json: bool,
@@ -97,32 +116,39 @@ def command(
     parameters, input, a tool's result or the history. If nothing differed, the model answered differently. Ids and
     times never count.
 
-    With several runs on a side, it finds the step where they part, and what all bad runs share and no good run has.
+    With several runs on a side, it finds the step whose decisions tell good from bad by more than chance, and what was
+    asked or given before it that does so, too: with both rates and a p that counts everything that was looked at. A
+    query has the words of 'rewind list': name= model= since= status= tag= text= limit=.
 
     --prove makes live calls and needs your key. Each probe is a fork of BAD that asks this one step and then ends. A
     control comes first; a changed prompt is narrowed down to the smallest change that turns the outcome. A command
     after -- is run instead of the recorded one; if BAD came from a file, you must give one.
 
-    Exit code: 0 they do not part · 1 they do · 3 no such session, or one without steps.
+    Exit code: 0 they do not part, or there are too few runs to tell · 1 they do · 3 no such session, or one without
+    steps.
 
     \b
     Examples:
       rewind bisect last~1 last
       rewind bisect refund-good refund-bad --json
-      rewind bisect --good 7f3a 5c0d 81aa --bad 9b2c 33e1
+      rewind bisect --good 'refund-ok-*' --bad 'name=refund-* status=failed since=7d'
+      rewind bisect --runs 'name=refund* since=7d' --bad-if 'tool:refund absent'
       rewind bisect refund-good refund-bad --prove --samples 3 --max-cost 0.50
     """
     given = click.get_current_context().meta.get(_COMMAND) or None
     if given and not flags.proves:
         raise UsageError("A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND")
+    if unlabelled or (bad_if and not flags.proves):
+        return _bisect_groups(app, _labelled((*runs, *goods, *bads), unlabelled, bad_if), as_json=as_json)
     good_refs, bad_refs = _named(runs, goods, bads)
-    if len(good_refs) + len(bad_refs) > 2:
+    if len(good_refs) + len(bad_refs) > 2 or not all(map(names_one_run, (*good_refs, *bad_refs))):
         if flags.proves:
             raise UsageError(
                 "--prove takes one good run and one bad run.",
                 hint=f"rewind bisect {good_refs[0]} {bad_refs[0]} --prove",
             )
-        return _bisect_groups(app, good_refs, bad_refs, as_json=as_json)
+        choice = RunChoice(goods=tuple(good_refs), bads=tuple(bad_refs))
+        return _bisect_groups(app, choice, as_json=as_json)
     with ExitStack() as stack:
         with progress_line() as on_progress:
             found = stack.enter_context(
@@ -154,18 +180,33 @@ def command(
     return ExitCode.DIFFERENT if found.finding.diverges else ExitCode.OK
 
 
-def _bisect_groups(app: App, goods: Sequence[str], bads: Sequence[str], *, as_json: bool) -> ExitCode:
+def _bisect_groups(app: App, choice: RunChoice, *, as_json: bool) -> ExitCode:
     with ExitStack() as stack:
         with progress_line() as on_progress:
-            found = stack.enter_context(bisect_groups(app.home, goods, bads, on_progress=on_progress))
+            found = stack.enter_context(bisect_groups(app.home, app.prices, choice, on_progress=on_progress))
         if as_json:
             print_json(views.group_bisection(found))
         else:
             print_groups(out(), found)
-            pair = f"{found.goods[0].ref} {found.bads[0].ref}"
-            err().line(hint(f"→ two of them in full: rewind bisect {pair}"))
+            print_next_of_groups(err(), found)
     print_warnings(err(), (*found.goods, *found.bads))
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
+
+
+def _labelled(others: Sequence[str], unlabelled: tuple[str, ...], tests: tuple[str, ...]) -> RunChoice:
+    """One set of runs, and what makes them bad. Raises UsageError."""
+    if others:
+        raise UsageError(
+            "--runs and --bad-if sort one set of runs; --good and --bad name two.",
+            hint="rewind bisect --runs 'name=refund* since=7d' --bad-if 'exit!=0'",
+        )
+    if not unlabelled or not tests:
+        missing = "--runs" if not unlabelled else "--bad-if"
+        raise UsageError(
+            f"{missing} is missing: --runs says which runs, and --bad-if which of them are bad.",
+            hint="rewind bisect --runs 'name=refund* since=7d' --bad-if 'exit!=0'",
+        )
+    return RunChoice(runs=unlabelled, bad_if=tests)
 
 
 def _named(runs: Sequence[str], goods: Sequence[str], bads: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
