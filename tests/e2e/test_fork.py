@@ -439,6 +439,27 @@ def test_samples_are_sessions_of_their_own_and_equal_answers_are_counted(lab: Ma
     assert sorted(row["forked_from"]["sample"] for row in sessions if row["forked_from"]) == [1, 2, 3]
 
 
+def test_samples_that_decide_the_same_in_other_words_are_one_group(lab: MakeLab) -> None:
+    said = [
+        "You get 28 days, says the handbook.",
+        "According to the handbook, you get 28 days.",
+        "You get 24 days, says the handbook.",
+    ]
+
+    def wavering(request: Request) -> Answer:
+        return openai_chat(request, said[(request.hit - 2) % 3])
+
+    bench = lab(wavering)
+    base = bench.record(talks("How many days?")).ok().session
+    result = fork(bench, f"{base}:1", "--samples", "3").ok()
+    assert "3 samples, step 1 answered in 2 ways, 3 wordings:" in result.talk
+    for line in (f"  2 × {said[0]}", f"    ≈ {said[1]}", f"  1 × {said[2]}", "differs in: 28"):
+        assert line in result.talk, result.talk
+    grouped = json.loads(fork(bench, f"{base}:1", "--samples", "3", "--json").ok().stdout)["decisions"]
+    assert [(group["samples"], len(group["texts"])) for group in grouped] == [([1, 2], 2), ([3], 1)]
+    assert grouped[0]["differs_in"] == [] and "24" in grouped[1]["differs_in"][0]
+
+
 def test_a_name_in_an_edit_is_looked_up_once_for_all_samples(lab: MakeLab) -> None:
     bench = lab(numbered)
     base = bench.record(talks("a", "b")).ok().session

@@ -68,6 +68,10 @@ def forks(samples: "ForkSamples") -> dict[str, Any]:
         "samples": samples.asked_for,
         "runs": [_run(result) for result in samples.results],
         "not_started": samples.unstarted,
+        "decisions": [
+            {"samples": list(group.samples), "texts": list(group.wordings), "differs_in": list(group.differs_in)}
+            for group in samples.groups
+        ],
     }
 
 

@@ -15,7 +15,7 @@ from rewind.model.session import Lineage
 from rewind.model.step import Reading, Step
 from rewind.pricing.spending import Spending
 from rewind.runs.fork.run import ForkResult
-from rewind.runs.fork.samples import ForkSamples
+from rewind.runs.fork.samples import AnswerGroup, ForkSamples
 from rewind.runs.tally import MissNote
 from unit.store.making import request, response
 
@@ -45,8 +45,10 @@ def result(**changes: Any) -> ForkResult:
     return ForkResult(**(fields | changes))
 
 
-def several(results: Sequence[ForkResult], asked_for: int, unstarted: str | None = None) -> ForkSamples:
-    return ForkSamples(results=tuple(results), asked_for=asked_for, unstarted=unstarted)
+def several(
+    results: Sequence[ForkResult], asked_for: int, unstarted: str | None = None, *, groups: Sequence[AnswerGroup] = ()
+) -> ForkSamples:
+    return ForkSamples(results=tuple(results), asked_for=asked_for, unstarted=unstarted, groups=tuple(groups))
 
 
 def said(**changes: Any) -> list[str]:
@@ -88,29 +90,50 @@ def test_what_went_wrong_comes_first() -> None:
     ]
 
 
-def test_samples_are_counted_by_what_they_say() -> None:
+def test_samples_are_counted_by_what_they_decide_and_their_words_are_shown() -> None:
     samples = [
-        result(answer=step(4, "Yes.", "ra1:a")),
-        result(answer=step(4, "Yes!", "ra1:a"), exit_code=3),
-        result(answer=step(4, "No.", "ra1:b"), stopped="the limit"),
+        result(answer=step(4, "Yes.")),
+        result(answer=step(4, "Yes!"), exit_code=3),
+        result(answer=step(4, "No."), stopped="the limit"),
         result(answer=None, unasked="never", live=()),
     ]
+    groups = [
+        AnswerGroup(samples=(1, 2), wordings=("Yes.", "Yes!")),
+        AnswerGroup(samples=(3,), wordings=("No.",), differs_in=("yes → no",)),
+    ]
     stream = io.StringIO()
-    print_samples(Terminal(stream, width=100), several(samples, 6, "no money"))
+    print_samples(Terminal(stream, width=100), several(samples, 6, "no money", groups=groups))
     lines = stream.getvalue().splitlines()
     assert [line.split("  ")[2].strip() for line in lines[2:6]] == ["✓ ok", "✗ exit 3", "◐ stopped", "✗ not asked"]
     assert lines[6:] == [
         "2 samples not started: no money",
-        "4 of 6 samples were run; step 4 was answered 3 times, in 2 ways:",
+        "4 of 6 samples were run; step 4 was answered 3 times, in 2 ways, 3 wordings:",
         "  2 × Yes.",
+        "    ≈ Yes!",
         "  1 × No.",
+        "      differs in: yes → no",
+    ]
+
+
+def test_of_many_wordings_a_few_are_shown() -> None:
+    group = AnswerGroup(samples=tuple(range(1, 8)), wordings=tuple(f"Words {number}" for number in range(7)))
+    stream = io.StringIO()
+    print_samples(Terminal(stream, width=100), several([result()] * 7, 7, groups=[group]))
+    assert stream.getvalue().splitlines()[9:] == [
+        "7 samples, step 4 answered alike, 7 wordings:",
+        "  7 × Words 0",
+        "    ≈ Words 1",
+        "    ≈ Words 2",
+        "    ≈ 4 more wordings",
     ]
 
 
 def test_samples_that_never_came_to_the_step_are_not_counted_as_answers() -> None:
     def told(*samples: ForkResult) -> list[str]:
         stream = io.StringIO()
-        print_samples(Terminal(stream, width=100), several(samples, 3))
+        answered = [at for at, one in enumerate(samples, 1) if one.answer is not None and one.answer.response]
+        groups = [AnswerGroup(samples=tuple(answered), wordings=("Yes.",))] if answered else []
+        print_samples(Terminal(stream, width=100), several(samples, 3, groups=groups))
         return stream.getvalue().splitlines()[len(samples) + 2 :]
 
     interrupted = result(answer=None, unasked="never", live=(), exit_code=130)

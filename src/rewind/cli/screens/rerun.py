@@ -15,7 +15,7 @@ from rewind.text import NONE, amount, dollars, number, plural, spans
 
 if TYPE_CHECKING:
     from rewind.runs.fork.run import ForkResult
-    from rewind.runs.fork.samples import ForkForecast, ForkSamples
+    from rewind.runs.fork.samples import AnswerGroup, ForkForecast, ForkSamples
     from rewind.runs.replay_options import ReplayResult, Stopped
     from rewind.runs.tally import MissNote
 
@@ -28,6 +28,7 @@ _SAMPLES = (
     Column("cost", right=True),
 )
 _ANSWER_SHOWN = 200
+_WORDINGS_SHOWN = 3
 
 
 def print_forecast(terminal: Terminal, forecast: "ForkForecast") -> None:
@@ -111,18 +112,27 @@ def print_samples(terminal: Terminal, samples: "ForkSamples") -> None:
     if unstarted is not None:
         left = asked_for - len(results)
         terminal.line(Span(f"{plural(left, 'sample')} not started: {unstarted}", "yellow"))
-    answered = [result for result in results if result.answer is not None and result.answer.response is not None]
-    alike = Counter(map(_said, answered))
-    texts = {_said(result): _text(result) for result in reversed(answered)}
-    terminal.line(_summary(results, asked_for, len(answered), len(alike)))
-    for said, count in alike.most_common():
-        terminal.line(f"  {count} × ", safe_line(texts[said], _ANSWER_SHOWN))
+    terminal.line(_summary(results, asked_for, samples.groups))
+    for group in samples.groups:
+        counted = f"  {len(group.samples)} × "
+        terminal.line(counted, safe_line(group.wordings[0], _ANSWER_SHOWN))
+        under = " " * (len(counted) - 2)
+        for words in group.wordings[1:_WORDINGS_SHOWN]:
+            terminal.line(Span(f"{under}≈ {safe_line(words, _ANSWER_SHOWN)}", "dim"))
+        if (more := len(group.wordings) - _WORDINGS_SHOWN) > 0:
+            terminal.line(Span(f"{under}≈ {plural(more, 'more wording')}", "dim"))
+        if group.differs_in:
+            terminal.line(f"{under}  differs in: {safe_line(', '.join(group.differs_in), _ANSWER_SHOWN)}")
 
 
-def _summary(results: Sequence["ForkResult"], asked_for: int, answered: int, ways: int) -> str:
+def _summary(results: Sequence["ForkResult"], asked_for: int, groups: Sequence["AnswerGroup"]) -> str:
     """Only what was answered can be alike."""
     step = f"step {results[0].lineage.step}"
-    how = "alike" if ways == 1 else f"in {ways} ways"
+    answered = sum(len(group.samples) for group in groups)
+    wordings = sum(len(group.wordings) for group in groups)
+    how = "alike" if len(groups) == 1 else f"in {len(groups)} ways"
+    if wordings > len(groups):
+        how += f", {wordings} wordings"
     if answered == len(results) == asked_for:
         return f"{plural(asked_for, 'sample')}, {step} answered {how}:"
     ran = f"{len(results)} of {plural(asked_for, 'sample')} {'was' if len(results) == 1 else 'were'} run"
@@ -155,14 +165,6 @@ def _text(result: "ForkResult") -> str:
         return NONE
     reading = result.answer.response.reading
     return reading.text or (f"error: {reading.error}" if reading.error else NONE)
-
-
-def _said(result: "ForkResult") -> str:
-    """Equal for answers that say the same, whatever their ids."""
-    reading = (
-        result.answer.response.reading if result.answer is not None and result.answer.response is not None else None
-    )
-    return (reading.said if reading is not None else None) or _text(result)
 
 
 # ── replays ──────────────────────────────────────────────────────────────────────────────────────────────────────
