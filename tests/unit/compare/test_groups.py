@@ -19,6 +19,12 @@ QUERIES = (
     "what is our refund policy for orders?",
     "policy: order refunds",
 )
+PAID = (
+    "The refund is on its way.",
+    "Your refund is on its way to you.",
+    "The money is on its way: your refund is made.",
+)
+DENIED = ("I cannot refund this order.", "I am sorry, but I cannot refund this order.", "This order I cannot refund.")
 KIND, HARSH = "Be kind. Refunds take five days.", "Be kind. Ask a manager about everything. Refunds take five days."
 
 
@@ -62,9 +68,9 @@ class Desk:
         if draw.random() < reads_more:
             chat.says(self.prose(), [("read_policy", {"question": draw.choice(QUERIES)})]).results(self.prose(12))
         if refunds:
-            chat.says(self.prose(), [("refund", {"amount": 5})]).results("ok").says(f"{self.prose()} It is done.")
+            chat.says(self.prose(), [("refund", {"amount": 5})]).results("ok").says(draw.choice(PAID))
         else:
-            chat.says(f"{self.prose()} I cannot refund it.")
+            chat.says(draw.choice(DENIED))
         return tape
 
 
