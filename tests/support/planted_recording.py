@@ -13,7 +13,7 @@ from rewind.model.http import Chunk, HttpRequest, HttpResponse
 from rewind.model.ids import MatchKey, SessionId, blob_id
 from rewind.model.message import Answered, Asked
 from rewind.model.session import Recording, Session, SessionEnd, SessionStart, Status
-from rewind.model.step import Ending, Step, StepRequest, StepResponse
+from rewind.model.step import Ending, Step, StepKind, StepRequest, StepResponse
 from rewind.providers.catalogue import identify
 from rewind.providers.summary import short
 from support.planted_style import Style
@@ -95,7 +95,7 @@ def played(exchanges: list[Exchange], style: Style, exit_code: int) -> Played:
 def _steps(exchanges: list[Exchange], started: float) -> Iterator[Step]:
     """The exchanges as a recorder writes them, with what it tells those who compare."""
     threads = Threads(with_starters=False)
-    places: dict[int, int] = {}
+    places: dict[int, int | None] = {}
     read: list[tuple[Asked, Answered]] = []
     for one in exchanges:
         provider = identify(one.request.head)
@@ -105,7 +105,9 @@ def _steps(exchanges: list[Exchange], started: float) -> Iterator[Step]:
     moments += [(one.began + one.took, False, at) for at, one in enumerate(exchanges)]
     for _, is_call, at in sorted(moments):
         asked, answered = read[at]
-        if is_call:
+        if _is_alone(exchanges[at], asked):
+            places[at] = None
+        elif is_call:
             places[at] = threads.call(at + 1, keys[at], asked).thread
         else:
             threads.answer(at + 1, answered)
@@ -117,8 +119,13 @@ def _steps(exchanges: list[Exchange], started: float) -> Iterator[Step]:
         )
 
 
+def _is_alone(exchange: Exchange, asked: Asked) -> bool:
+    """Whether it belongs to no conversation."""
+    return identify(exchange.request.head).kind is not StepKind.LLM_CALL or asked.embeds
+
+
 def _request_half(
-    index: int, exchange: Exchange, asked: Asked, key: MatchKey, thread: int, started: float
+    index: int, exchange: Exchange, asked: Asked, key: MatchKey, thread: int | None, started: float
 ) -> StepRequest:
     provider = identify(exchange.request.head)
     return StepRequest(
@@ -132,7 +139,7 @@ def _request_half(
         body_size=len(exchange.request.body),
         model=asked.model,
         thread=thread,
-        sketch=str(sketch_of(asked, provider)),
+        sketch=str(sketch_of(asked, provider)) if provider.kind is StepKind.LLM_CALL else None,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from random import Random
 
-from support.incidents.stage import Meant, Over, Run, Setup
+from support.incidents.stage import WIRE, Meant, Over, Run, Setup
 from support.planted_recording import Played
 
 Words = Sequence[str | tuple[str, ...]]
@@ -150,14 +150,23 @@ def _first_partings(good: LoggedRun, bad: LoggedRun) -> list[_Parting]:
     partings = sorted(_partings(good, bad), key=lambda parting: _moment(parting, good, bad))
     if not partings:
         return []
-    first, end = partings[0], _end(partings[0], good, bad)
-    return [one for one in partings if one is first or _moment(one, good, bad) < end or _kin(one) == _kin(first) != ""]
+    wire = [one for one in partings if _talk(one).startswith(WIRE)]
+    models = [one for one in partings if one not in wire]
+    # What the world answered counts as well as the first thing that a model made of it.
+    if not models or partings[0] in wire:
+        return [partings[0], *models[:1]]
+    first, end = models[0], _end(models[0], good, bad)
+    return [one for one in models if one is first or _moment(one, good, bad) < end or _kin(one) == _kin(first) != ""]
+
+
+def _talk(parting: _Parting) -> str:
+    (meant, *_) = (meant for meant in parting if meant is not None)
+    return meant.call.talk
 
 
 def _kin(parting: _Parting) -> str:
     """What conversations share that run side by side and never hear of each other: ``scout`` of ``scout Granite``."""
-    (meant, *_) = (meant for meant in parting if meant is not None)
-    kin, _, own = meant.call.talk.partition(" ")
+    kin, _, own = _talk(parting).partition(" ")
     return kin if own else ""
 
 

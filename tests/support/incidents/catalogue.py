@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from support.incidents.case import RunPair, ScriptedAgent, incident_pair, noise_pair
 from support.incidents.coding import AGENT as CODING
+from support.incidents.held_out.handoff import AGENT as HANDOFF
+from support.incidents.held_out.rag import AGENT as RAG
 from support.incidents.refund_desk import AGENT as REFUND_DESK
 from support.incidents.research import AGENT as RESEARCH
 
 DEVELOPMENT: tuple[ScriptedAgent, ...] = (REFUND_DESK, CODING, RESEARCH)
 """Agents that bisect may be tuned by."""
-HELD_OUT: tuple[ScriptedAgent, ...] = ()
+HELD_OUT: tuple[ScriptedAgent, ...] = (RAG, HANDOFF)
 """Agents that nobody looks at while bisect is worked on."""
 
 

@@ -30,6 +30,8 @@ _ERRORS = {
     503: "The model is overloaded. Please try again later.",
     529: "Overloaded",
 }
+WIRE = "~"
+"""Begins the names of requests that no model answers."""
 _EXTRA_READS = 0.1
 _RETRIES = 0.05
 _WORDS_PER_TOKEN = 0.75
@@ -123,6 +125,14 @@ class Run:
 
     def played(self, *, exit_code: int) -> Played:
         return played(sorted(self.exchanges, key=lambda one: one.began), self.style, exit_code)
+
+    def fetch(self, name: str, request: HttpRequest, body: bytes, *, at: float, key: str) -> float:
+        """A request of the agent that no model answers; ``key`` is what it came to. When it ended is returned."""
+        call = Call(WIRE + name, 0)
+        took = round(self.drawing(f"timing:{call.talk}", from_level=2).uniform(0.02, 0.4), 3)
+        self.keep(call, at, took, request, 200, "application/json", body)
+        self.log.append(Meant(call, key))
+        return at + took + 0.001
 
     def keep(
         self, call: Call, began: float, took: float, request: HttpRequest, status: int, media: str, body: bytes
