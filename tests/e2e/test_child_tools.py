@@ -225,7 +225,7 @@ def test_a_probe_runs_no_tool(bench: Lab) -> None:
     good = bench.record(agent(bench, kind)).ok().session
     bad = bench.record(agent(bench, kind.replace("KIND", "CURT"))).ok().session
     done(bench)
-    proven = bench.rewind("bisect", good, bad, "--prove", *bench.upstream, env=KEYS)
+    proven = bench.rewind("bisect", good, bad, "--prove", "--yes", *bench.upstream, env=KEYS)
     assert proven.code == 1, proven.talk
     probes = [session for session in Library(bench.home).sessions() if session.is_probe]
     assert probes and done(bench) == []

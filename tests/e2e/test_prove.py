@@ -2,25 +2,27 @@
 
 import json
 import os
+import pty
 import re
 import sys
+from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rewind.cli.main import run
-from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import Finding, bisect
-from rewind.compare.proof import AnswerOutcome
 from rewind.compare.run import ComparedRun
-from rewind.demo.run import DemoProvider
+from rewind.demo.run import Block, DemoProvider, _Handler
+from rewind.demo.run import answer as demo_answer
 from rewind.errors import ExitCode
 from rewind.model.step import Step
-from rewind.runs.probe import NothingToProve, ProbeResult, Proof, ProveOptions, prove
+from rewind.runs.probe import NothingToProve, prove
+from rewind.runs.proof import Proof, ProveOptions
 from rewind.runs.record import RecordOptions, record
 from rewind.store.library import Library
-from support.effort import sample
 
 pytestmark = pytest.mark.e2e
 
@@ -32,22 +34,6 @@ from rewind.demo import agent
 
 agent.run("8821", Path(sys.argv[1]).read_text())
 """
-
-TELLING = "Refund only after explicit confirmation."
-"""What the scripted model listens to, and nothing else."""
-
-
-def prompt(*, changed: bool, telling: int, count: int = 40) -> str:
-    """Forty sentences; where they are changed, all of them are, and one of them tells."""
-    sentences = []
-    for number in range(count):
-        if not changed:
-            sentences.append(f"Rule {number} is about case {number}.")
-        elif number == telling:
-            sentences.append(TELLING)
-        else:
-            sentences.append(f"Rule {number} now covers case {number} and the next.")
-    return " ".join(sentences)
 
 
 class Bench:
@@ -87,6 +73,10 @@ class Bench:
     def prove(self, finding: Finding, bad: str, **more: Any) -> Proof:
         return prove(finding, Library(self.home).find(bad), ProveOptions(home=self.home, **more))
 
+    @property
+    def asked(self) -> int:
+        return self._provider.asked
+
     def stop_provider(self) -> None:
         self._provider.shutdown()
         self._provider.server_close()
@@ -106,65 +96,125 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
         one.close()
 
 
-@pytest.mark.parametrize("telling", sample([23, 0, 39], every=3))
-def test_the_sentence_that_turns_the_outcome_is_found_among_forty(bench: Bench, telling: int) -> None:
-    good = bench.record("good", prompt(changed=False, telling=telling))
-    bad = bench.record("bad", prompt(changed=True, telling=telling))
-    finding = bench.finding(good, bad)
-    assert finding.step == (3, 3) and finding.causes[0].kind is CauseKind.SYSTEM
-    trials: list[ProbeResult] = []
-    proof = bench.prove(finding, bad, on_trial=trials.append)
-    assert [trial.kind for trial in proof.proven] == [CauseKind.SYSTEM]
-    assert proof.control.outcomes == (AnswerOutcome.BAD,)
-    assert proof.smallest is not None and proof.smallest.complete and proof.smallest.of == 40
-    (hunk,) = proof.smallest.sentences
-    assert hunk.bad.strip() == TELLING and hunk.good.strip() == f"Rule {telling} is about case {telling}."
-    assert proof.live_calls == len(trials)
-    print(f"\nfound among 40 sentences with {proof.live_calls} live calls")
-    assert proof.live_calls <= 15
+@pytest.fixture
+def two_runs(bench: Bench) -> Bench:
+    bench.record("good", "Be kind. Look the account up, then refund what is due.")
+    bench.record("bad", "Be nice. Look the account up, then refund only after explicit confirmation.")
+    return bench
 
 
-def test_sentences_that_must_both_go_are_both_found(bench: Bench) -> None:
-    good = bench.record("good", "Look the account up. Be brief. Refund what is due.")
-    bad = bench.record("bad", "Ask for explicit confirmation. Be kind. Wait for explicit confirmation.")
-    proof = bench.prove(bench.finding(good, bad), bad)
-    assert proof.smallest is not None and proof.smallest.of == 3
-    assert [hunk.bad.strip() for hunk in proof.smallest.sentences] == [
-        "Ask for explicit confirmation.",
-        "Wait for explicit confirmation.",
-    ]
+def bisect_proving(bench: Bench, *more: str) -> int:
+    return run(["bisect", "good", "bad", "--prove", "--home", str(bench.home), *more])
 
 
-def test_a_sentence_that_was_reworded_is_narrowed_down_to_the_words(bench: Bench) -> None:
-    good = bench.record("good", "Be kind. Look the account up, check the order, then refund what is due at once.")
-    bad = bench.record(
-        "bad", "Be nice. Look each account up, check the order, then ask for explicit confirmation at once."
+def test_the_command_says_what_causes_it_with_its_counts(
+    two_runs: Bench, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capfd.readouterr()
+    monkeypatch.setenv("COLUMNS", "110")
+    assert bisect_proving(two_runs, "--yes") == ExitCode.DIFFERENT
+    shown, talk = capfd.readouterr()
+    verdict = shown[shown.index("✓ The system prompt causes it") :]
+    assert verdict.startswith(
+        "✓ The system prompt causes it: bad in 5 of 5 as it was, in 0 of 5 with it put back\n"
+        "\n"
+        "As it was  bad in 5 of 5, 100% (40% to 100%)\n"
+        "Put back   the system prompt: bad in 0 of 5, 0% (0% to 60%)\n"
+        "             causes it: difference 15% to 100%\n"
+        "Smallest   1 of 2 changed sentences turns it:\n"
     )
-    proof = bench.prove(bench.finding(good, bad), bad)
-    assert proof.smallest is not None and proof.smallest.of == 2
-    assert len(proof.smallest.sentences) == 1
-    assert [(hunk.good, hunk.bad) for hunk in proof.smallest.words] == [
-        (" refund what is due", " ask for explicit confirmation")
-    ]
+    assert "put back alone: bad in 0 of 5, causes it: difference 15% to 100%" in verdict
+    assert "Sure       95%, every look counted\n" in verdict
+    assert "10 to 40 live calls: as it was, and with the system prompt put back, in turns" in talk
+    assert "about $0.0" in talk and "run for real, 10 to 40 times: lookup_account, check_order" in talk
+    calls = int(re.search(r"(\d+) live calls, \$", verdict)[1])  # type: ignore[index]
+    assert len(re.findall(r"(?m)^  ..?/40 · \$0\.0", talk)) == calls <= 22
 
 
-def test_calls_that_run_out_leave_what_is_known(bench: Bench) -> None:
-    good = bench.record("good", prompt(changed=False, telling=5))
-    bad = bench.record("bad", prompt(changed=True, telling=5))
-    proof = bench.prove(bench.finding(good, bad), bad, most_calls=4)
-    assert proof.live_calls == 4 and proof.stopped is not None
-    assert proof.smallest is not None and not proof.smallest.complete
-    assert any(TELLING in hunk.bad for hunk in proof.smallest.sentences)
-    assert [trial.kind for trial in proof.proven] == [CauseKind.SYSTEM]
+def coin(pattern: str, answer: Callable[[dict[str, Any]], list[Block]]) -> Callable[[dict[str, Any]], list[Block]]:
+    """A model that refuses by a pattern, whatever its prompt says: b is bad."""
+    drawn = cycle(pattern)
+
+    def said(request: dict[str, Any]) -> list[Block]:
+        results = str(request["messages"]).count("'tool_result'")
+        prompt = "explicit confirmation" if results == 2 and next(drawn) == "b" else "refund"
+        return answer({**request, "system": prompt})
+
+    return said
 
 
-def test_every_sample_is_counted(bench: Bench) -> None:
-    good = bench.record("good", "Look the account up, then refund what is due.")
-    bad = bench.record("bad", "Look the account up, then refund after explicit confirmation.")
-    proof = bench.prove(bench.finding(good, bad), bad, samples=3)
-    assert proof.control.outcomes == (AnswerOutcome.BAD,) * 3
-    assert proof.trials[0].outcomes == (AnswerOutcome.GOOD,) * 3
-    assert len(set(proof.trials[0].sessions)) == 3
+def test_a_coin_is_never_proven(
+    two_runs: Bench, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first answer put back is good, as is the third as it was: one of each would have been proof enough once.
+    monkeypatch.setattr("rewind.demo.run.answer", coin("bgbggbgbbb", demo_answer))
+    capfd.readouterr()
+    assert bisect_proving(two_runs, "--max-calls", "10", "--max-cost", "1", "--json") == ExitCode.DIFFERENT
+    view = json.loads(capfd.readouterr().out)["proof"]
+    assert (view["verdict"], view["proven"], view["live_calls"]) == ("coin", [], 10)
+    assert (view["control"]["bad"], view["control"]["of"]) == (3, 5)
+    (trial,) = view["trials"]
+    assert (trial["bad"], trial["of"], trial["effect"]["verdict"]) == (3, 5, "cannot_tell")
+    assert trial["effect"]["difference"][0] < 0 < trial["effect"]["difference"][1]
+    assert view["more_calls"] > 0 and view["stopped"] == "the limit of 10 live calls is reached"
+
+
+def test_without_a_terminal_nothing_is_asked_before_somebody_says_yes(
+    two_runs: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = two_runs.asked
+    capfd.readouterr()
+    assert bisect_proving(two_runs) == ExitCode.USAGE
+    talk = capfd.readouterr().err
+    assert "--yes or --max-cost is needed. Nothing was asked." in talk
+    assert re.search(r"rewind .*bisect [0-9a-f]{8} [0-9a-f]{8} --prove --yes", talk)
+    assert two_runs.asked == before
+
+
+@pytest.mark.parametrize("said", ["n", "y"])
+def test_on_a_terminal_it_asks(two_runs: Bench, said: str) -> None:
+    """The provider is gone, so a yes is seen by what becomes of the first probe."""
+    two_runs.stop_provider()
+    command = [sys.executable, "-m", "rewind", "bisect", "good", "bad", "--prove", "--home", str(two_runs.home)]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, command)
+    shown = b""
+    try:
+        os.write(terminal, said.encode() + b"\n")
+        while block := os.read(terminal, 4096):
+            shown += block
+    except OSError:
+        pass  # the terminal is gone with the child
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert b"Go on? [y/N]" in shown
+    assert code == (ExitCode.USAGE if said == "n" else ExitCode.ENVIRONMENT), shown.decode()
+
+
+def test_a_provider_that_is_gone_is_an_error_and_no_verdict(two_runs: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    two_runs.stop_provider()
+    capfd.readouterr()
+    assert bisect_proving(two_runs, "--yes") == ExitCode.ENVIRONMENT
+    shown, talk = capfd.readouterr()
+    assert "The provider could not be asked: " in talk and "Nothing is known of the cause." in talk
+    assert "As it was" not in shown + talk
+
+
+@pytest.mark.parametrize(("status", "probes"), [(401, 1), (529, 3)])
+def test_a_provider_that_rejects_every_probe_is_an_error_and_no_verdict(
+    two_runs: Bench, status: int, probes: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject(handler: Any) -> None:
+        handler.rfile.read(int(handler.headers["content-length"]))
+        handler.server.next_number()
+        handler.send_error(status)
+
+    monkeypatch.setattr(_Handler, "do_POST", reject)
+    before = two_runs.asked
+    capfd.readouterr()
+    assert bisect_proving(two_runs, "--yes") == ExitCode.ENVIRONMENT
+    assert f"The provider could not be asked: it answered {status}." in capfd.readouterr().err
+    assert two_runs.asked == before + probes
 
 
 def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
@@ -173,37 +223,3 @@ def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
     finding = bench.finding(one, other)
     with pytest.raises(NothingToProve):
         bench.prove(finding, other)
-
-
-def test_a_provider_that_is_gone_makes_no_control(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
-    bench.record("good", prompt(changed=False, telling=2, count=4))
-    bench.record("bad", prompt(changed=True, telling=2, count=4))
-    bench.stop_provider()
-    capfd.readouterr()
-    assert run(["bisect", "good", "bad", "--prove", "--home", str(bench.home)]) == ExitCode.USAGE
-    shown, talk = capfd.readouterr()
-    assert "The control could not be completed: the provider did not answer (" in talk
-    assert "like the bad run" not in shown + talk, "nobody answered"
-
-
-def test_the_command_says_proven_with_its_counts(
-    bench: Bench, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    good = bench.record("good", prompt(changed=False, telling=7))
-    bad = bench.record("bad", prompt(changed=True, telling=7))
-    capfd.readouterr()
-    monkeypatch.setenv("COLUMNS", "100")
-    assert run(["bisect", "good", "bad", "--prove", "--home", str(bench.home)]) == ExitCode.DIFFERENT
-    shown, talk = capfd.readouterr()
-    verdict = shown.partition("✓ Proven")[2]
-    assert verdict.startswith(": the system prompt\n")
-    assert "Control    asked again unchanged: like the bad run" in verdict
-    assert "Put back   the system prompt: like the good run" in verdict
-    assert "Smallest   1 of 40 changed sentences turns it:" in verdict
-    assert TELLING in verdict
-    assert "live calls, " in verdict
-    assert talk.count("put back:") == int(re.search(r"(\d+) live calls", verdict)[1])  # type: ignore[index]
-    assert run(["bisect", good, bad, "--prove", "--json", "--home", str(bench.home)]) == ExitCode.DIFFERENT
-    view = json.loads(capfd.readouterr().out)
-    assert [trial["cause"] for trial in view["proof"]["proven"]] == ["system"]
-    assert view["proof"]["smallest"]["of"] == 40 and view["proof"]["live_calls"] <= 15

@@ -23,7 +23,7 @@ IDS = ("7f3a2b9c", "9b2c0d1e", "c51e07aa", "1043aa78", "e11d2b9c", "5c0e8f21", "
 TIME = "2026-11-16 09:14 UTC"
 COMMANDS = (
     "rewind bisect refund-good refund-bad",
-    "rewind bisect refund-good refund-bad --prove",
+    "rewind bisect refund-good refund-bad --prove --yes",
     "rewind fork refund-bad:3 --set system=@refund-good:3",
 )
 
@@ -63,7 +63,7 @@ class Readme:
         for command in COMMANDS:
             data, talk = self.said(*command.split()[1:])
             if "--prove" in command:
-                data = "…\n" + data[data.index("✓ Proven") :]
+                data = "…\n" + data[data.index("✓ The system prompt") :]
                 talk = ""
             elif "fork" in command:
                 data = "… the agent's own output …\n"

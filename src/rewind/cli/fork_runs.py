@@ -14,10 +14,11 @@ import click
 from rewind.cli.app import App, print_json, warn
 from rewind.cli.options import ProveFlags, RerunFlags
 from rewind.cli.rerun import live_options, replay_exit_code, run_again, show_replayed, stdout_on_stderr
-from rewind.cli.screens.proof import print_trial
+from rewind.cli.screens.proof import print_probe, print_proof_forecast
 from rewind.cli.screens.rerun import print_forecast, print_forked, print_samples
 from rewind.cli.screens.terminal import Span, err, out
 from rewind.cli.step_prompt import edit_json, step_through
+from rewind.compare.outcome_test import outcome_test
 from rewind.errors import ExitCode, UsageError
 from rewind.reading.bisect import PairBisection
 from rewind.reading.next_request import next_request, recorded_outline
@@ -25,7 +26,8 @@ from rewind.runs.fork.budget import Budget
 from rewind.runs.fork.plan import ForkOptions, doubtful_edits
 from rewind.runs.fork.run import ForkResult, fork
 from rewind.runs.fork.samples import edited_by_hand, forecast_fork, fork_samples, read_edits
-from rewind.runs.probe import Proof, ProveOptions, prove
+from rewind.runs.probe import prove
+from rewind.runs.proof import Proof, ProofForecast, ProveOptions
 from rewind.runs.replay import replay
 from rewind.runs.replay_options import ReplayOptions, StepCommand, StepThrough, Stop
 from rewind.runs.rerun import command_to_run
@@ -169,21 +171,46 @@ def fork_exit_code(result: ForkResult) -> ExitCode:
 
 
 def run_proof(
-    app: App, found: PairBisection, flags: ProveFlags, command: tuple[str, ...] | None, *, quiet: bool
+    app: App,
+    found: PairBisection,
+    flags: ProveFlags,
+    command: tuple[str, ...] | None,
+    *,
+    bad_if: tuple[str, ...],
+    quiet: bool,
 ) -> Proof:
     """Put things back in the bad run, live, and see how it comes out; each probe is shown unless ``quiet``."""
-    if not quiet:
-        err().line()
+    if flags.exact and flags.allow_drift:
+        raise UsageError("--exact and --allow-drift contradict each other.", hint="rewind bisect --help")
+    live = live_options(app, flags, quiet=quiet)
     options = ProveOptions(
         samples=flags.samples,
         most_calls=flags.max_calls,
         max_cost=flags.max_cost,
+        bad_if=tuple(map(outcome_test, bad_if)),
         tools=flags.tools,
-        allow_drift=flags.allow_drift,
+        allow_drift=not flags.exact,
         command=command,
         prices=app.prices,
         announce=warn,
-        on_trial=(lambda _trial: None) if quiet else partial(print_trial, err()),
-        **live_options(app, flags, quiet=quiet),
+        approve=partial(_approve, found=found, sure=flags.yes or flags.max_cost is not None),
+        on_probe=(lambda _progress: None) if quiet else partial(print_probe, err()),
+        **(live | {"match": "exact"} if flags.exact else live),
     )
     return prove(found.finding, found.bad.session, options)
+
+
+def _approve(forecast: ProofForecast, *, found: PairBisection, sure: bool) -> None:
+    """Say what it may take, and ask on a terminal. Raises UsageError where nobody says yes."""
+    print_proof_forecast(err(), forecast)
+    if sure:
+        return
+    again = f"rewind bisect {found.good.ref} {found.bad.ref} --prove"
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "--prove makes live calls, and there is no terminal to ask on: --yes or --max-cost is needed. "
+            "Nothing was asked.",
+            hint=f"{again} --yes",
+        )
+    if not click.confirm("Go on?", err=True):
+        raise UsageError("Called off: nothing was asked.", hint=f"{again} --max-calls {forecast.least_calls}")

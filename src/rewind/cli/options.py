@@ -60,8 +60,10 @@ class ProveFlags(UpstreamFlags):
     samples: int
     max_calls: int
     max_cost: float | None
+    yes: bool
     tools: Literal["replay", "live"]
     allow_drift: bool
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +102,9 @@ def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--samples",
             type=click.IntRange(1, 100),
-            default=1,
+            default=5,
             metavar="K",
-            help="With --prove: ask each question K times (default 1)",
+            help="With --prove: ask each question K times before judging (default 5, the fewest that are judged)",
         ),
         click.option(
             "--max-calls",
@@ -112,11 +114,17 @@ def prove_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With --prove: make at most N live calls (default 40)",
         ),
         click.option("--max-cost", callback=read_money, metavar="USD", help="With --prove: spend no more than this"),
+        click.option("--yes", is_flag=True, help="With --prove: do not ask before the first live call"),
         _tools_option("With --prove: functions of the agent"),
         click.option(
             "--allow-drift",
             is_flag=True,
-            help="With --prove: accept a changed request at the same place before the step",
+            help="With --prove: accept a changed request at the same place before the step (the default)",
+        ),
+        click.option(
+            "--exact",
+            is_flag=True,
+            help="With --prove: before the step, answer only requests exactly as recorded, tool results included",
         ),
         upstream_options,
     )

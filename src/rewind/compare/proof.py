@@ -6,19 +6,20 @@ comes out. It is known that all of them together turn the outcome. Halving finds
 probes: if putting the one half back does not turn it, the other half must, and only the last inference is checked.
 Where that check fails, several places are needed at once, and the full algorithm takes over with what was learned.
 
-How an answer comes out is decided by the first of these in which the good and the bad one differ: whether there was an
-answer at all, the tools that it asks for with their arguments, the tools by name, the words as they are, and at last
-which of the two it shares more words with.
+How an answer comes out is decided by what it decides (:mod:`rewind.compare.decision`): it is like the run from which
+it differs less. Where it decides something else than both, the tools that it asks for may still tell; where the two
+runs themselves differ in words alone, so do the words. Else it is like neither, and that is said.
 """
 
 import re
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise, zip_longest
 
-from rewind.compare.delta import call_text
-from rewind.compare.texts import without_noise
+from rewind.compare.decision import Decision, Weight, compare_decisions, decision_of
+from rewind.compare.outcome_test import OutcomeTest, facts_of_answer, holds_any
 from rewind.dataclass import dataclass
 from rewind.model.message import Answered
 
@@ -189,39 +190,66 @@ class AnswerOutcome(StrEnum):
     GOOD = "good"
     BAD = "bad"
     UNCLEAR = "unclear"
+    """An answer that is like neither run."""
+    FAILED = "failed"
+    """No answer, or an error that tells nothing of what the model would have done."""
 
 
-def answer_outcome(answer: Answered | None, good: Answered | None, bad: Answered | None) -> AnswerOutcome:
-    """Which run this answer comes out like. An error tells nothing where neither run had one."""
-    if _answers(good) and _answers(bad) and not _answers(answer):
+@dataclass(frozen=True)
+class OutcomeJudge:
+    """Says which run an answer comes out like, by what it decides; or by tests that say when an answer is bad."""
+
+    good: Answered | None
+    bad: Answered | None
+    bad_if: tuple[OutcomeTest, ...] = ()
+
+    def outcome(self, answer: Answered | None) -> AnswerOutcome:
+        if not _is_answer(answer) and (self.bad_if or (_is_answer(self.good) and _is_answer(self.bad))):
+            return AnswerOutcome.FAILED
+        if self.bad_if:
+            return _OF_TEST[holds_any(self.bad_if, facts_of_answer(answer))]
+        here = decision_of(answer)
+        like_good, like_bad = (compare_decisions(one, here).weight for one in self._decisions)
+        if like_good is not like_bad:
+            return AnswerOutcome.GOOD if _ORDER.index(like_good) < _ORDER.index(like_bad) else AnswerOutcome.BAD
+        if like_good is Weight.DECISIVE:
+            return self._by_tools(here)
+        if compare_decisions(*self._decisions).weight is Weight.DECISIVE:
+            return AnswerOutcome.UNCLEAR
+        nearer = _likeness(answer, self.good) - _likeness(answer, self.bad)
+        if abs(nearer) < _CLEARLY:
+            return AnswerOutcome.UNCLEAR
+        return AnswerOutcome.GOOD if nearer > 0 else AnswerOutcome.BAD
+
+    def _by_tools(self, here: Decision) -> AnswerOutcome:
+        """It decides something else than both: that it came at all, or the tools that it asks for, may still tell."""
+        good, bad = self._decisions
+        if here.failed:
+            return AnswerOutcome.FAILED
+        for feature in (_came, _tool_names):
+            if feature(good) != feature(bad) and feature(here) in (feature(good), feature(bad)):
+                return AnswerOutcome.GOOD if feature(here) == feature(good) else AnswerOutcome.BAD
         return AnswerOutcome.UNCLEAR
-    for feature in _FEATURES:
-        like_good, like_bad, here = feature(good), feature(bad), feature(answer)
-        if like_good != like_bad and here in (like_good, like_bad):
-            return AnswerOutcome.GOOD if here == like_good else AnswerOutcome.BAD
-    nearer = _likeness(answer, good) - _likeness(answer, bad)
-    if abs(nearer) < _CLEARLY:
-        return AnswerOutcome.UNCLEAR
-    return AnswerOutcome.GOOD if nearer > 0 else AnswerOutcome.BAD
+
+    @cached_property
+    def _decisions(self) -> tuple[Decision, Decision]:
+        return decision_of(self.good), decision_of(self.bad)
 
 
-def _answers(answer: Answered | None) -> Hashable:
+_ORDER = (Weight.SAME, Weight.PROSE, Weight.DECISIVE)
+_OF_TEST = {True: AnswerOutcome.BAD, False: AnswerOutcome.GOOD, None: AnswerOutcome.UNCLEAR}
+
+
+def _came(decision: Decision) -> Hashable:
+    return not decision.failed
+
+
+def _tool_names(decision: Decision) -> Hashable:
+    return tuple(sorted(call.tool for call in decision.calls))
+
+
+def _is_answer(answer: Answered | None) -> bool:
     return answer is not None and answer.error is None
-
-
-def _calls(answer: Answered | None) -> Hashable:
-    return () if answer is None else tuple(sorted(without_noise(call_text(use)) for use in answer.tool_uses))
-
-
-def _tools(answer: Answered | None) -> Hashable:
-    return () if answer is None else tuple(sorted(use.name for use in answer.tool_uses))
-
-
-def _answer_words(answer: Answered | None) -> Hashable:
-    return "" if answer is None else " ".join(without_noise(answer.text).split())
-
-
-_FEATURES: tuple[Callable[[Answered | None], Hashable], ...] = (_answers, _calls, _tools, _answer_words)
 
 
 def _likeness(one: Answered | None, other: Answered | None) -> float:

@@ -12,6 +12,7 @@ from rewind.compare.divergence import Finding
 from rewind.compare.groups import GroupCause, GroupFinding
 from rewind.compare.phrases import cause_place, cause_title, move_result, ruled_out_text, slug
 from rewind.compare.proof import Hunk
+from rewind.compare.rates import Effect, Interval
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.statistics import SIGNIFICANT, SplitEvidence
 from rewind.compare.summary import Likeness, RowChange, Summary, likeness
@@ -26,7 +27,7 @@ from rewind.views.session import session as session_view
 from rewind.views.session import surroundings as surroundings_view
 
 if TYPE_CHECKING:
-    from rewind.runs.probe import ProbeResult, Proof, Smallest
+    from rewind.runs.proof import ProbeResult, Proof, Smallest
 
 
 def tokens_of(totals: Totals) -> int | None:
@@ -344,36 +345,63 @@ def _rates(evidence: SplitEvidence) -> dict[str, Any]:
 
 def proof(proof: "Proof") -> dict[str, Any]:
     """What ``rewind bisect --prove`` adds."""
+    judged = proof.judged
     return {
-        "proven": [_trial(trial) for trial in proof.proven],
-        "control": _trial(proof.control),
-        "trials": [_trial(trial) for trial in proof.trials],
-        "smallest": None if proof.smallest is None else _smallest(proof.smallest),
+        "verdict": proof.verdict.value,
+        "error_rate": 0.05,
+        "proven": [_trial(trial, judged) for trial in proof.proven],
+        "control": _trial(proof.control, judged),
+        "trials": [_trial(trial, judged) for trial in proof.trials],
+        "more_calls": proof.more_calls,
+        "smallest": None if proof.smallest is None else _smallest(proof.smallest, judged),
         "live_calls": proof.live_calls,
         "cost_usd": proof.spent.usd,
         "unpriced": proof.spent.unpriced,
+        "drifted": proof.drifted,
         "stopped": proof.stopped,
     }
 
 
-def _trial(trial: "ProbeResult") -> dict[str, Any]:
+def _trial(trial: "ProbeResult", judged: int) -> dict[str, Any]:
+    rate = trial.rate
     return {
         "put_back": trial.what,
         "cause": None if trial.kind is None else slug(trial.kind),
         "edits": [edit.written for edit in trial.edits],
         "outcomes": [outcome.value for outcome in trial.outcomes],
-        "like_good": trial.like_good,
+        "like_good": rate.of - rate.bad,
+        "bad": rate.bad,
+        "of": rate.of,
+        "unclear": trial.unclear,
+        "failed": trial.failed,
+        "rate": rate.share,
+        "interval": _interval(rate.interval(judged)) if rate.of else None,
+        "effect": None if trial.effect is None else _effect(trial.effect),
         "sessions": list(trial.sessions),
         "refused": trial.refused,
     }
 
 
-def _smallest(least: "Smallest") -> dict[str, Any]:
+def _effect(effect: Effect) -> dict[str, Any]:
+    return {
+        "verdict": effect.verdict.value,
+        "difference": _interval(effect.difference),
+        "within": effect.within,
+        "of": effect.put_back.of,
+    }
+
+
+def _interval(interval: Interval) -> list[float]:
+    return [interval.low, interval.high]
+
+
+def _smallest(least: "Smallest", judged: int) -> dict[str, Any]:
     return {
         "sentences": [_hunk(hunk) for hunk in least.sentences],
         "words": [_hunk(hunk) for hunk in least.words],
         "of": least.of,
         "complete": least.complete,
+        "check": None if least.check is None else _trial(least.check, judged),
     }
 
 

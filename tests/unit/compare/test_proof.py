@@ -6,19 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewind.compare.proof import (
-    AnswerOutcome,
-    Hunk,
-    HunkSelection,
-    Patchwork,
-    Search,
-    answer_outcome,
-    by_sentence,
-    by_word,
-    finer,
-    smallest,
-)
-from rewind.model.message import Answered, Text, ToolUse
+from rewind.compare.proof import Hunk, HunkSelection, Patchwork, Search, by_sentence, by_word, finer, smallest
 
 
 def answered(search: Search, turns: Callable[[frozenset[int]], bool]) -> tuple[frozenset[int], int]:
@@ -108,11 +96,3 @@ def test_what_is_found_turns_the_outcome_and_nothing_of_it_can_be_spared(count: 
     found, asked = answered(smallest(count), lambda put_back: needed <= put_back)
     assert found == needed
     assert asked <= count * count + 3 * count
-
-
-@pytest.mark.parametrize("failed", [None, Answered(error="Overloaded")])
-def test_an_error_is_like_neither_of_two_runs_that_were_answered(failed: Answered | None) -> None:
-    good, bad = Answered(parts=(ToolUse("1", "refund", {}),)), Answered(parts=(Text("No."),))
-    assert answer_outcome(failed, good, bad) is AnswerOutcome.UNCLEAR
-    assert answer_outcome(failed, good, Answered(error="Overloaded")) is AnswerOutcome.BAD
-    assert answer_outcome(bad, good, bad) is AnswerOutcome.BAD

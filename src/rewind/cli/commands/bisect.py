@@ -21,7 +21,7 @@ from rewind.reading.groups import RunChoice, bisect_groups, names_one_run
 from rewind.views import compare as views
 
 if TYPE_CHECKING:
-    from rewind.runs.probe import Proof
+    from rewind.runs.proof import Proof
 
 _SIDES = ("--good", "--bad", "--runs")
 _COMMAND = "rewind.bisect.command"
@@ -90,8 +90,9 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     "bad_if",
     multiple=True,
     metavar="TEST",
-    help="With --runs: what makes a run bad: exit!=0, status=failed, tag=KEY[=VALUE], 'tool:NAME absent' (or present, "
-    "or >N), text~WORDS (or !~, or ~/pattern/, in what was said last), cost>USD, steps>N or time>30s (repeatable: any)",
+    help="What makes a run bad (--runs), or an answer (--prove): exit!=0, status=failed, tag=KEY[=VALUE], 'tool:NAME "
+    "absent' (or present, or >N), text~WORDS (or !~, or ~/pattern/, in what was said last), cost>USD, steps>N or "
+    "time>30s (repeatable: any)",
 )
 @click.option("--no-history", is_flag=True, help="Do not ask earlier good runs what varies anyway")
 @prove_options
@@ -120,9 +121,10 @@ def command(
     asked or given before it that does so, too: with both rates and a p that counts everything that was looked at. A
     query has the words of 'rewind list': name= model= since= status= tag= text= limit=.
 
-    --prove makes live calls and needs your key. Each probe is a fork of BAD that asks this one step and then ends. A
-    control comes first; a changed prompt is narrowed down to the smallest change that turns the outcome. A command
-    after -- is run instead of the recorded one; if BAD came from a file, you must give one.
+    --prove makes live calls and needs your key; it says how many and asks first. Each probe is a fork of BAD that asks
+    this one step and then ends: as it was, and with GOOD's value put back, in turns, until the two rates tell. A
+    changed prompt is narrowed down to the smallest change that turns the outcome. A command after -- is run instead of
+    the recorded one; if BAD came from a file, you must give one.
 
     Exit code: 0 they do not part, or there are too few runs to tell · 1 they do · 3 no such session, or one without
     steps.
@@ -133,7 +135,7 @@ def command(
       rewind bisect refund-good refund-bad --json
       rewind bisect --good 'refund-ok-*' --bad 'name=refund-* status=failed since=7d'
       rewind bisect --runs 'name=refund* since=7d' --bad-if 'tool:refund absent'
-      rewind bisect refund-good refund-bad --prove --samples 3 --max-cost 0.50
+      rewind bisect refund-good refund-bad --prove --max-cost 0.50
     """
     given = click.get_current_context().meta.get(_COMMAND) or None
     if given and not flags.proves:
@@ -167,7 +169,7 @@ def command(
         if flags.proves and found.finding.diverges:
             from rewind.cli.fork_runs import run_proof
 
-            proof = run_proof(app, found, flags, given, quiet=as_json)
+            proof = run_proof(app, found, flags, given, bad_if=bad_if, quiet=as_json)
         if as_json:
             print_json(views.bisection(found) | ({} if proof is None else {"proof": views.proof(proof)}))
         else:
