@@ -133,7 +133,7 @@ def command(
     Examples:
       rewind bisect last~1 last
       rewind bisect refund-good refund-bad --json
-      rewind bisect --good 'refund-ok-*' --bad 'name=refund-* status=failed since=7d'
+      rewind bisect --good 'refund-ok-*' --bad 'name=refund-* status=failed'
       rewind bisect --runs 'name=refund* since=7d' --bad-if 'tool:refund absent'
       rewind bisect refund-good refund-bad --prove --max-cost 0.50
     """
