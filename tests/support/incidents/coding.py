@@ -123,7 +123,7 @@ def _file(setup: Setup, path: str) -> str:
     return f"{head}def load(key):\n{line}\n    return answer.json()\n"
 
 
-def _tool(setup: Setup, meant: CallIntent, random: Random, seen: dict[str, int]) -> str:
+def tool_result(setup: Setup, meant: CallIntent, random: Random, seen: dict[str, int]) -> str:
     facts = setup.facts
     path = str(meant.decisive.get("path", "")).removeprefix("/repo/")
     match meant.tool:
@@ -161,11 +161,11 @@ def _play(run: Run) -> None:
         planner.user(f"Write a plan for this task:\n\n{setup.question}")
         planner.ask()
         clock = planner.clock
-    coder = run.talk("coder", _coder_mind, at=clock)
+    coder = run.talk("coder", coder_mind, at=clock)
     coder.read_only = _READ_ONLY
     coder.user(setup.question)
     seen: dict[str, int] = {}
-    coder.converse(lambda meant, random: _tool(setup, meant, random, seen), most=60)
+    coder.converse(lambda meant, random: tool_result(setup, meant, random, seen), most=60)
 
 
 # ── the model ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,7 +193,7 @@ def _looks(what: str) -> tuple[str, ...]:
     return tuple(way.replace("{what}", what) for way in _LOOKS)
 
 
-def _coder_mind(view: View) -> Intent:
+def coder_mind(view: View) -> Intent:
     root = "/repo/" if "absolute" in view.tools["read_file"].description else ""
     for step in (_looks_around, _reads_rules, _finds, _tries_first):
         intent = step(view, root)

@@ -116,7 +116,7 @@ def _setup(random: Random) -> Setup:
 # ── the world ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tools(setup: Setup, meant: CallIntent, random: Random) -> str:
+def tool_result(setup: Setup, meant: CallIntent, random: Random) -> str:
     facts = setup.facts
     match meant.tool:
         case "get_order":
@@ -164,13 +164,13 @@ def _play(run: Run) -> None:
         sorter.user(f"Sort this mail:\n\n{setup.question}")
         sorter.ask()
         clock = sorter.clock
-    desk = run.talk("desk", _desk_mind, at=clock)
+    desk = run.talk("desk", desk_mind, at=clock)
     desk.read_only = _READ_ONLY
     for wish in setup.follow_ups:
         desk.user(wish)
         desk.ask()
     desk.user(setup.question)
-    desk.converse(lambda meant, random: _tools(setup, meant, random), most=24)
+    desk.converse(lambda meant, random: tool_result(setup, meant, random), most=24)
 
 
 # ── the model ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +192,7 @@ _OPENS = (
 )
 
 
-def _desk_mind(view: View) -> Intent:
+def desk_mind(view: View) -> Intent:
     if "store credit" in view.asked and "order" not in view.asked:
         return _noted()
     for step in (_looks_up, _reads_up, _checks_parcel, _notes, _decides, _writes, _closes):

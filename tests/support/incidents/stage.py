@@ -206,6 +206,12 @@ class Conversation:
             raise Over
         return said
 
+    def reply(self, entries: Sequence[Entry]) -> Answered:
+        """What the model answers to a conversation that somebody else keeps."""
+        self.entries = list(entries)
+        self._meant = sum(isinstance(one, FromModel) for one in entries)
+        return self._worded(self._mind(self._view(self._sent())))[1]
+
     # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _sent(self) -> tuple[Entry, ...]:
