@@ -229,6 +229,7 @@ def _are_names(old: str, new: str) -> bool:
     return _NAME.fullmatch(old) is not None and _NAME.fullmatch(new) is not None
 
 
+_DIGIT = re.compile(r"\d")
 _CANDIDATE = re.compile(r"(?=[\w-]*\d)[A-Za-z0-9][\w-]{5,}|0x")
 _DRAWN = tuple(
     kind for kind in KINDS if kind.uses.decision is Scope.FOLDED and kind.evidence in (Evidence.BOUND, Evidence.FREE)
@@ -238,7 +239,7 @@ _DRAWN = tuple(
 @lru_cache(maxsize=4096)
 def less_drawn(text: str) -> str:
     """The text without ids that a run drew for itself."""
-    if _CANDIDATE.search(text) is None:
+    if _DIGIT.search(text) is None or _CANDIDATE.search(text) is None:
         return text
     for kind in _DRAWN:
         for pattern in kind.patterns:

@@ -30,6 +30,7 @@ _SQL = re.compile(
     r"^\s*(?:select\b.+\bfrom|insert into|update \w+ set|delete from|create table|alter table|drop table)\b",
     re.I | re.S,
 )
+_MAY_BE_PROGRAM = re.compile(r"[(){}=;<>\n*]|^\s*(?:select|insert|update|delete|create|alter|drop)\b", re.IGNORECASE)
 _CODE_TOKEN = re.compile(
     r"(?P<doc>\"\"\".*?\"\"\"|'''.*?''')|(?P<comment>(?:^|(?<=\s))#[^\n]*|//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))-- [^\n]*)"
     r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|(?P<number>\d[\w.]*)|(?P<name>[^\W\d]\w*)"
@@ -59,6 +60,8 @@ def is_command(text: str, place: str = "") -> bool:
 
 def is_program(text: str) -> bool:
     """Program text of any language, by its signs."""
+    if _MAY_BE_PROGRAM.search(text) is None:
+        return False
     if _SQL.match(text):
         return True
     lines = text.count("\n") + 1

@@ -63,25 +63,34 @@ def stance_of(text: str) -> Stance:
     facts = facts_of(text)
     cues = NEGATIONS.get(facts.language or "en", NEGATIONS["en"])
     affirmed: set[str] = set()
+    opening = _opening(facts.sentences[0]) if facts.sentences else ""
+    words = frozenset().union(*facts.sentences)
+    if not _may_deny(words, cues):
+        affirmed = {POSITIVE_FORMS.get(word) or stem(word) for word in words}
+        return Stance(frozenset(affirmed), frozenset(), frozenset(), False, opening, False, ())
     denied: set[str] = set()
     heads: set[str] = set()
     denials: list[str] = []
-    opening = ""
     refuses = False
-    for at, sentence in enumerate(facts.sentences):
+    for sentence in facts.sentences:
         joined = " ".join(sentence)
-        opening = opening or (_opening(sentence) if at == 0 else "")
         if _has_cue(joined):
             joined = _SAID_OTHERWISE.sub("not", joined)
             joined = _IDIOMS.sub(" ", joined)
             refuses = refuses or _REFUSES.search(joined) is not None
-        words = joined.split()
-        for number, clause in enumerate(_clauses(words)):
+        for number, clause in enumerate(_clauses(joined.split())):
             _read_clause(clause, cues, affirmed, denied, heads, denials, begins=number == 0)
     return Stance(
         frozenset(affirmed - denied), frozenset(denied - affirmed), frozenset(heads), bool(denials), opening, refuses,
         tuple(denials),
     )  # fmt: skip
+
+
+def _may_deny(words: frozenset[str], cues: frozenset[str]) -> bool:
+    """Whether any word says no; most texts are done with that."""
+    if not (cues.isdisjoint(words) and _UNSURE.isdisjoint(words) and NEGATIVE_FORMS.keys().isdisjoint(words)):
+        return True
+    return any(word.endswith("n't") for word in words)
 
 
 def _opening(sentence: Sequence[str]) -> str:
@@ -132,6 +141,9 @@ _AUXILIARIES = frozenset(
     )
 )
 """One of them stands before a "not" that turns a sentence; else it only sets one thing against another."""
+
+
+_UNSURE = _MODALS | {"none", "instead", "rather", "place", "free", "decline"}
 
 
 def _read_clause(

@@ -4,6 +4,7 @@ A number in another form is the same number: "28", "28.0", "twenty-eight" and "2
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
@@ -44,7 +45,7 @@ class TextFact:
     value: str | float
     """In one form, whatever it was written in."""
     unit: str
-    """``s`` for every span of time, ``usd``, ``%``; for a code its letters; empty where there is none."""
+    """``s`` for every span of time, ``usd``, ``%``; for a code what it is made of; empty where there is none."""
     shown: str
     """As it was written."""
     near: frozenset[str]
@@ -77,9 +78,14 @@ _FILE = (
     "py|js|ts|tsx|jsx|go|rs|java|c|h|cpp|rb|sh|sql|md|txt|json|yaml|yml|toml|csv|html"
     "|css|pdf|png|jpg|log|cfg|ini|lock|xml|docx|xlsx|zip"
 )
+# Plain words, blanks and marks stand first: most of a text is made of them, and the rest takes longer to tell.
 _TOKEN = re.compile(
     rf"""
-      (?P<url>\b(?:https?://|www\.)[^\s<>"'`)\]]+[^\s<>"'`)\].,;:!?])
+      (?P<plain>(?-i:\b[A-Z]?[a-z]++)(?![\w@/\#'’]|[.:-]\w|\s\d))
+    | (?P<space>[ ]+)
+    | (?P<end>[.!?;](?=\s|$|["')*])|\n)
+    | (?P<mark>[,:—–](?=\s|$)|[()])
+    | (?P<url>\b(?:https?://|www\.)[^\s<>"'`)\]]+[^\s<>"'`)\].,;:!?])
     | (?P<email>[\w.+-]+@[\w-]+\.[\w.-]*\w)
     | (?P<iso>\b\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z\b|[+-]\d\d:?\d\d)?)?(?!\w))
     | (?P<path>(?<![\w/])(?:~|\.{{1,2}})?/(?:[\w.@*-]+/)*[\w.@*-]*[\w*](?:/(?!\w))?
@@ -91,14 +97,12 @@ _TOKEN = re.compile(
         | \b(?:{_MONTH})\s\d{{4}}\b)
     | (?P<slashed>\b\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}}\b)
     | (?P<version>\bv?\d+(?:\.\d+){{2,}}(?:-?[a-z]\w*)?\b)
-    | (?P<quantity>(?<![\w.-])(?P<sign>[-+−]?)(?P<currency>(?:US)?[$€£¥₹])?\s?(?P<number>{_NUMBER})
+    | (?P<quantity>(?<![\w.-])(?P<sign>[-+−]?)(?:(?P<currency>(?:US)?[$€£¥₹])\s?)?(?P<number>{_NUMBER})
         (?P<scale>\s?(?:k|m|bn|thousand|millions?|millionen|billion)\b)?(?P<ordinal>st|nd|rd|th)?
-        (?:[\s\u00a0\u202f-]?(?P<unit>[%€£$]|°[CF]\b|[^\W\d_]+\b))?(?!\w|\.\d))
+        (?:[\s\u00a0\u202f-]?(?P<unit>[%€£$]|°[CF]\b|[^\W\d_]+\b(?!['’])))?(?!\w|\.\d))
     | (?P<code>\#?\b(?=[\w#-]*\d)(?=[\w#-]*[^\W\d_])[\w#]+(?:-\w+)* | \b[^\W\d_]+(?:_[^\W\d_]+)+\b
         | (?-i:\b[a-z]+(?:[A-Z][a-z]+)+\b))
     | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)
-    | (?P<end>[.!?;](?=\s|$|["')*])|\n)
-    | (?P<mark>[,:—–](?=\s|$)|[()])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -106,6 +110,8 @@ _LIST_NUMBER = re.compile(
     r"^[ \t]*(?:[#>*-]+[ \t]*)*(?:(?:step|schritt)[ \t]*)?\d{1,2}[.):](?=[ \t]|$)", re.MULTILINE | re.IGNORECASE
 )
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,}")
+_WORDS = frozenset({"word", "plain"})
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "st", "mme", "sr", "no", "nr"})
 _NEAR = 4
 _LONGEST = 40_000
 """Characters of a text that are read; what is longer differs in its beginning or is compared by words alone."""
@@ -117,99 +123,106 @@ def facts_of(text: str) -> TextFacts:
     return _Reader(_LIST_NUMBER.sub("\n", text[:_LONGEST].replace("**", ""))).read()
 
 
+_Found = tuple[int, FactKind, str | float, str, str]
+"""A fact, with the position of its token: kind, value, unit, as written."""
+
+
 class _Reader:
     """Goes through a text once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found = list(_TOKEN.finditer(text))
-        self.words = [match[0].lower().replace("’", "'") for match in self.found if match.lastgroup == "word"]
+        self.found = [match for match in _TOKEN.finditer(text) if match.lastgroup != "space"]
+        self.words = [match[0].lower().replace("’", "'") for match in self.found if match.lastgroup in _WORDS]
         self.language = language_of(self.words, text)
         self.numbers = NUMBER_WORDS.get(self.language or "en", NUMBER_WORDS["en"])
+        self.places: list[int] = []
+        """Positions of the tokens that ``stems`` are of."""
+        self.stems: list[str] = []
+        self.facts: list[_Found] = []
 
     def read(self) -> TextFacts:
-        stems: list[tuple[int, str]] = []
-        """Of content words, with the position of their token."""
-        facts: list[tuple[int, FactKind, str | float, str, str]] = []
         sentences: list[tuple[str, ...]] = []
         sentence: list[str] = []
+        words = iter(self.words)
         begins = True
         skip = -1
         for at, match in enumerate(self.found):
-            group = match.lastgroup or ""
-            if at <= skip:
-                continue
-            if group == "end":
+            group = match.lastgroup
+            if group in _WORDS:
+                word = next(words)
+                if at > skip:
+                    sentence.append(word)
+                    skip = self._word_fact(at, word, match, begins)
+                    begins = False
+            elif group == "end":
+                if match[0] == "." and self.text[match.start() - 3 : match.start()].lstrip().lower() in _TITLES:
+                    continue
                 if match[0] == "?":
                     sentence.append("?")
                 if sentence:
                     sentences.append(tuple(sentence))
                 sentence = []
                 begins = True
-                continue
-            if group == "mark":
+            elif group == "mark":
                 begins = begins or match[0] != ","
                 sentence.append(",")
-                continue
-            if group == "word":
-                word = match[0].lower().replace("’", "'")
-                sentence.append(word)
-                number, last = self._number_words(at, word)
-                if number is not None:
-                    skip, fact = self._counted(last, number, self.text[match.start() : self.found[last].end()])
-                    facts.append((at, *fact))
-                elif word in DAYS and not (word in AMBIGUOUS_DAYS and (self.language != "de" or word == "hier")):
-                    facts.append((at, FactKind.DATE, DAYS[word], "day", match[0]))
-                elif word not in ALL_STOP_WORDS and word not in POLITE:
-                    stems.extend((at, one) for one in _stems(word))
-                    if not begins and match[0][0].isupper() and len(word) > 1:
-                        facts.append((at, FactKind.NAME, word, "", match[0]))
+            elif group == "quantity":
                 begins = False
-                continue
-            begins = False
-            if group in ("unit", "quantity", "number", "scale", "ordinal", "currency", "sign"):
-                facts.append((at, *self._quantity(match)))
-                unit = (match["unit"] or "").lower()
-                if (
-                    unit
-                    and unit not in UNITS
-                    and unit not in ALL_STOP_WORDS
-                    and unit not in POLITE
-                    and unit not in WORKING_DAYS
-                ):
-                    stems.extend((at, one) for one in _stems(unit))
-                if unit:
+                self.facts.append((at, *self._quantity(match)))
+                if unit := (match["unit"] or "").lower():
                     sentence.append(unit)
-                continue
-            facts.extend((at, *one) for one in _coded(group, match[0]))
-            sentence.append(match[0].lower())
+                    if unit not in UNITS and unit not in WORKING_DAYS:
+                        self._keep_stems(at, unit)
+            else:
+                begins = False
+                self.facts.extend((at, *one) for one in _coded(group or "", match[0]))
+                sentence.append(match[0].lower())
         if sentence:
             sentences.append(tuple(sentence))
-        return TextFacts(
-            tuple(self._placed(facts, stems)),
-            tuple(self.words),
-            frozenset(one for _, one in stems),
-            tuple(sentences),
-            self.language,
-        )
+        facts = tuple(map(self._placed, self.facts))
+        return TextFacts(facts, tuple(self.words), frozenset(self.stems), tuple(sentences), self.language)
 
-    def _placed(
-        self, facts: list[tuple[int, FactKind, str | float, str, str]], stems: list[tuple[int, str]]
-    ) -> Iterator[TextFact]:
-        for at, kind, value, unit, shown in facts:
-            around = [(abs(place - at), one) for place, one in stems if abs(place - at) <= 2 * _NEAR and one != value]
-            near = frozenset(one for _, one in sorted(around)[: 2 * _NEAR])
-            before = [one for place, one in stems if place in (at - 1, at - 2)]
-            after = [one for place, one in stems if place in (at, at + 1)]
-            label = (after or before or [""])[0] if kind is FactKind.NUMBER and not unit else (before or [""])[-1]
-            yield TextFact(kind, value, unit, shown, near, label)
+    def _word_fact(self, at: int, word: str, match: re.Match[str], begins: bool) -> int:
+        """Keeps what a word says; gives the last token that belongs to it."""
+        if word in self.numbers:
+            number, last = self._number_words(at, word)
+            if number is not None:
+                last, fact = self._counted(last, number, self.text[match.start() : self.found[last].end()])
+                self.facts.append((at, *fact))
+                return last
+        if word in DAYS and (word not in AMBIGUOUS_DAYS or (self.language == "de" and word != "hier")):
+            self.facts.append((at, FactKind.DATE, DAYS[word], "day", match[0]))
+        elif self._keep_stems(at, word) and not begins and len(word) > 1 and match[0][0].isupper():
+            self.facts.append((at, FactKind.NAME, word, "", match[0]))
+        return at
+
+    def _keep_stems(self, at: int, word: str) -> bool:
+        """Whether the word carries meaning."""
+        if word in ALL_STOP_WORDS or word in POLITE:
+            return False
+        if word.isascii():
+            self.places.append(at)
+            self.stems.append(stem(word.removesuffix("'s")))
+            return True
+        for one in _stems(word):
+            self.places.append(at)
+            self.stems.append(one)
+        return True
+
+    def _placed(self, found: _Found) -> TextFact:
+        at, kind, value, unit, shown = found
+        low, high = bisect_left(self.places, at - 2 * _NEAR), bisect_right(self.places, at + 2 * _NEAR)
+        around = list(zip(self.places[low:high], self.stems[low:high], strict=True))
+        nearest = sorted((abs(place - at), one) for place, one in around if one != value)
+        before = [one for place, one in around if place in (at - 1, at - 2)]
+        after = [one for place, one in around if place in (at, at + 1)]
+        label = (after or before or [""])[0] if kind is FactKind.NUMBER and not unit else (before or [""])[-1]
+        return TextFact(kind, value, unit, shown, frozenset(one for _, one in nearest[: 2 * _NEAR]), label)
 
     def _number_words(self, at: int, word: str) -> tuple[float | None, int]:
         """The number that is written in words there, and its last token."""
-        value = self.numbers.get(word)
-        if value is None:
-            return None, at
-        last = at
+        value, last = self.numbers[word], at
         if word in TENS and (follow := self._word(at + 1)) in self.numbers and self.numbers[follow] < 10:
             value, last = value + self.numbers[follow], at + 1
         if self._word(last + 1) in ("hundred", "hundert"):
@@ -221,7 +234,7 @@ class _Reader:
         return value, last
 
     def _word(self, at: int) -> str:
-        if at < len(self.found) and self.found[at].lastgroup == "word":
+        if at < len(self.found) and self.found[at].lastgroup in _WORDS:
             gap = self.text[self.found[at - 1].end() : self.found[at].start()]
             return self.found[at][0].lower() if len(gap) <= 1 else ""
         return ""
@@ -319,11 +332,10 @@ def _coded(group: str, text: str) -> Iterator[tuple[FactKind, str | float, str, 
 
 
 def _shape(code: str) -> str:
-    """The letters that such a code begins with."""
+    """What it is made of: ``a-9`` for A-1042, ``a-a-9`` for eu-west-1."""
     if not any(map(str.isdigit, code)):
         return "identifier"
-    found = re.match(r"[^\W\d]+", code)
-    return found[0].rstrip("_") if found else ""
+    return re.sub(r"\d+", "9", re.sub(r"[^\W\d_]+", "a", code))
 
 
 def _minutes(text: str) -> float:

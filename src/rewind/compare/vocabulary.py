@@ -228,6 +228,7 @@ NEGATIVE_FORMS = {
     "denied": "approve", "deny": "approve", "denies": "approve", "denying": "approve", "denial": "approve",
     "rejected": "approve", "reject": "approve", "rejects": "approve", "rejection": "approve",
     "declined": "approve", "decline": "approve", "declines": "approve", "refused": "approve", "refuse": "approve",
+    "dismissed": "approve",
     "disallowed": "approve", "prohibited": "approve", "forbidden": "approve", "abgelehnt": "approve",
     "refusé": "approve", "refusée": "approve", "rechazado": "approve", "rechazada": "approve", "recusado": "approve",
     "failed": "succeed", "fails": "succeed", "fail": "succeed", "failing": "succeed", "failure": "succeed",
@@ -320,8 +321,9 @@ def language_of(words: list[str], text: str) -> str:
         name, most = max(counts.items(), key=lambda one: one[1])
         if most * 3 > sum(map(str.isalpha, text)):
             return name
-    if len(words) < 4:
+    known = set(words)
+    if len(known) < 4:
         return ""
-    scores = sorted(((sum(word in stop for word in words), name) for name, stop in STOP_WORDS.items()), reverse=True)
+    scores = sorted(((len(stop & known), name) for name, stop in STOP_WORDS.items()), reverse=True)
     (best, name), (second, _) = scores[0], scores[1]
-    return name if best >= 2 and best >= 0.2 * len(words) and best > 1.5 * second else ""
+    return name if best >= 2 and best >= 0.2 * len(known) and best > 1.5 * second else ""

@@ -131,10 +131,12 @@ def fact_changes(
 ) -> Iterator[Change]:
     """Facts of one text that stand where the other has another one."""
     keys = {one.key for one in old}, {one.key for one in new}
-    gone = [one for one in old if one.key not in keys[1] and not _is_in(one, new, new_text)]
-    come = [one for one in new if one.key not in keys[0] and not _is_in(one, old, old_text)]
+    gone = [one for one in old if one.key not in keys[1]][:_MOST_FACTS]
+    come = [one for one in new if one.key not in keys[0]][:_MOST_FACTS]
     if not gone or not come:
         return
+    gone = [one for one in gone if not _is_in(one, new, new_text)]
+    come = [one for one in come if not _is_in(one, old, old_text)]
     used: set[int] = set()
     for one in gone:
         rivals = [
@@ -146,11 +148,15 @@ def fact_changes(
             yield Change(_FACT_KINDS[one.kind], one.shown, other.shown, place)
 
 
+_MOST_FACTS = 100
+"""Facts of one text alone that are looked at: of two long documents, the first."""
+
+
 def _is_in(one: TextFact, others: Sequence[TextFact], text: TextFacts) -> bool:
     """Whether the other text has the fact in another form: a number without its unit, a date without its year."""
     if one.kind is FactKind.NAME:
         return one.value in text.words
-    for other in others:
+    for other in others[: 10 * _MOST_FACTS]:
         if one.kind is FactKind.DATE and other.kind is FactKind.DATE and one.unit == other.unit == "date":
             first, second = str(one.value), str(other.value)
             if all(a == b or "?" in (a, b) for a, b in zip(first, second, strict=True)):
