@@ -213,12 +213,11 @@ class _Reader:
     def _placed(self, found: _Found) -> TextFact:
         at, kind, value, unit, shown = found
         low, high = bisect_left(self.places, at - 2 * _NEAR), bisect_right(self.places, at + 2 * _NEAR)
-        around = list(zip(self.places[low:high], self.stems[low:high], strict=True))
-        nearest = sorted((abs(place - at), one) for place, one in around if one != value)
-        before = [one for place, one in around if place in (at - 1, at - 2)]
-        after = [one for place, one in around if place in (at, at + 1)]
+        around = self.stems[low:high]
+        before = [one for place, one in zip(self.places[low:high], around, strict=True) if at - 2 <= place < at]
+        after = [one for place, one in zip(self.places[low:high], around, strict=True) if at <= place <= at + 1]
         label = (after or before or [""])[0] if kind is FactKind.NUMBER and not unit else (before or [""])[-1]
-        return TextFact(kind, value, unit, shown, frozenset(one for _, one in nearest[: 2 * _NEAR]), label)
+        return TextFact(kind, value, unit, shown, frozenset(around) - {value}, label)
 
     def _number_words(self, at: int, word: str) -> tuple[float | None, int]:
         """The number that is written in words there, and its last token."""
@@ -260,7 +259,7 @@ class _Reader:
             unit_written = match["unit"] if unit in UNITS and UNITS[unit][0] in MONEY else ""
             return _measured(value, match["currency"].lower()[-1], shown if unit_written else _less_unit(match))
         if unit in WORKING_DAYS or unit in ("calendar",):
-            following = re.match(r"\s+([^\W\d_]+)", self.text[match.end() :])
+            following = _NEXT_WORD.match(self.text, match.end())
             if following and following[1].lower() in UNITS:
                 if unit == "calendar":
                     return _measured(value, following[1].lower(), f"{shown} {following[1]}")
@@ -269,10 +268,13 @@ class _Reader:
             len(unit) > 1 or not unit.isalpha() or match["unit"] in ("s", "h", "d", "g", "l", "m", "b")
         ):
             return _measured(value, unit, shown)
-        before = re.search(r"([A-Za-z]{3}|[$€£])\s?$", self.text[max(0, match.start() - 5) : match.start()])
-        if before and before[1].lower() in UNITS and UNITS[before[1].lower()][0] in MONEY:
-            return _measured(value, before[1].lower(), f"{before[0].strip()} {_less_unit(match)}")
+        before = self.text[max(0, match.start() - 4) : match.start()].strip().lower()
+        if before in UNITS and UNITS[before][0] in MONEY:
+            return _measured(value, before, f"{before.upper()} {_less_unit(match)}")
         return FactKind.NUMBER, value, "", _less_unit(match) if not unit or unit in ALL_STOP_WORDS else shown
+
+
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 
 
 def _less_unit(match: re.Match[str]) -> str:
@@ -286,6 +288,8 @@ def _measured(value: float, unit: str, shown: str) -> tuple[FactKind, str | floa
 
 def _value_of(written: str, language: str) -> float:
     """``1,200.50``, ``1.200,50`` and ``1 200,5``; a single sign before three digits is read by the language."""
+    if written.isdecimal():
+        return float(written)
     text = written.replace("\u202f", "").replace("\u00a0", "").replace("'", "")
     comma, point = text.rfind(","), text.rfind(".")
     if comma >= 0 and point >= 0:
