@@ -34,6 +34,8 @@ class Stance:
     opening: str
     """``yes`` or ``no`` where the text begins so."""
     refuses: bool
+    cannot: bool
+    """Whether the writer says that he could not do something."""
     denials: tuple[str, ...]
     """The words around each "not", to be shown."""
 
@@ -58,6 +60,15 @@ _REFUSES = re.compile(
 )
 
 
+_CANNOT = re.compile(
+    r"\b(?:i|we)(?:'m| am| was|'re| are| were)? (?:\w+ )?(?:unable to|not able to|can't|cannot|can not|could not"
+    r"|couldn't)"
+    r" (?!(?:find|see|spot|detect) (?:any|a problem|problems|errors|issues)\b)"
+)
+VERDICTS = frozenset((*NEGATIVE_FORMS.values(), *POSITIVE_FORMS.values()))
+"""What is decided about something: approved, eligible, possible."""
+
+
 @lru_cache(maxsize=4096)
 def stance_of(text: str) -> Stance:
     facts = facts_of(text)
@@ -67,22 +78,23 @@ def stance_of(text: str) -> Stance:
     words = frozenset().union(*facts.sentences)
     if not _may_deny(words, cues):
         affirmed = {POSITIVE_FORMS.get(word) or stem(word) for word in words}
-        return Stance(frozenset(affirmed), frozenset(), frozenset(), False, opening, False, ())
+        return Stance(frozenset(affirmed), frozenset(), frozenset(), False, opening, False, False, ())
     denied: set[str] = set()
     heads: set[str] = set()
     denials: list[str] = []
-    refuses = False
+    refuses = cannot = False
     for sentence in facts.sentences:
         joined = " ".join(sentence)
         if _has_cue(joined):
             joined = _SAID_OTHERWISE.sub("not", joined)
             joined = _IDIOMS.sub(" ", joined)
             refuses = refuses or _REFUSES.search(joined) is not None
+            cannot = cannot or _CANNOT.search(joined) is not None
         for number, clause in enumerate(_clauses(joined.split())):
             _read_clause(clause, cues, affirmed, denied, heads, denials, begins=number == 0)
     return Stance(
         frozenset(affirmed - denied), frozenset(denied - affirmed), frozenset(heads), bool(denials), opening, refuses,
-        tuple(denials),
+        cannot, tuple(denials),
     )  # fmt: skip
 
 
@@ -107,7 +119,8 @@ _YES_OR_NO = dict.fromkeys(("yes", "ja", "oui", "sí", "sim"), "yes")
 _YES_OR_NO |= dict.fromkeys(("no", "nope", "nein", "non", "não"), "no")
 _SAID_OTHERWISE = re.compile(r"\b(?:none of|instead of|rather than|in place of|free of)\b")
 _CUE = re.compile(
-    r"n't\b|\bof\b|\bthan\b|\b(?:no|not|none|never|nothing|without|cannot|can|unable|decline|nicht|pas|puedo|posso|or)\b"
+    r"n't\b|\bof\b|\bthan\b|\b(?:no|not|none|never|nothing|without|cannot|can|unable|decline|nicht|pas|puedo"
+    r"|posso|or)\b"
 )
 
 

@@ -83,7 +83,8 @@ STOP_WORDS = {
 POLITE = _words(
     "please thanks thank sorry apologies apologize apologise unfortunately certainly sure course happy glad great "
     "good "
-    "hello hi hey dear okay ok well let know feel free hesitate reach contact question questions further help "
+    "noted understood hello hi hey dear okay ok well let know feel free hesitate reach contact question questions "
+    "further help "
     "helping assist assistance anything else moment look looking want wish need would like hope wonderful perfect "
     "absolutely done set ready complete completed finished finish here's according based note kindly however regards "
     "appreciate patience understand inconvenience confirm confirmed successfully currently already get got see take "

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 from enum import StrEnum
 from functools import lru_cache
 
-from rewind.compare.stance import Stance, stance_of
+from rewind.compare.stance import VERDICTS, Stance, stance_of
 from rewind.compare.text_facts import FactKind, TextFact, TextFacts, facts_of
 from rewind.compare.vocabulary import ALL_STOP_WORDS, OPPOSITES, POLITE, POSITIVE_FORMS, stem
 from rewind.dataclass import dataclass
@@ -111,7 +111,10 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
     if is_answer:
         stances = stance_of(before), stance_of(after)
         refuses = tuple(one.refuses for one in stances)
-        if turned is None and refuses[0] != refuses[1] and not stances[refuses[0]].negated:
+        cannot = tuple(one.cannot for one in stances)
+        if turned is None and cannot[0] != cannot[1] and not stances[cannot[0]].heads:
+            yield Change(ChangeKind.REFUSAL, *(("cannot", "answers") if cannot[0] else ("answers", "cannot")), place)
+        elif turned is None and refuses[0] != refuses[1] and not stances[refuses[0]].negated:
             said = ("refuses", "answers") if refuses[0] else ("answers", "refuses")
             yield Change(ChangeKind.REFUSAL, *said, place)
         asks = is_asking(before), is_asking(after)
@@ -119,7 +122,7 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
             yield Change(ChangeKind.ASKING, *(("asks", "tells") if asks[0] else ("tells", "asks")), place)
     if is_answer and (names := _exchanged_subject(before, after)) is not None:
         yield Change(ChangeKind.NAME, *names, place)
-    if _hardly_shared(old, new, is_answer):
+    if not (stance_of(before).refuses and stance_of(after).refuses) and _hardly_shared(old, new, is_answer):
         yield Change(ChangeKind.WORDS, excerpt(before), excerpt(after), place)
 
 
@@ -243,6 +246,12 @@ def _turned(
         if not flips & one.heads and (other.negated or not is_answer or _alike(old_text, new_text) < _MUCH_THE_SAME):
             continue
         denial = next((said for said in one.denials if {stem(w) for w in said.split()} & flips), one.denials[0])
+        long = max(len(old_text.sentences), len(new_text.sentences)) > 2
+        if not flips & one.heads & VERDICTS and (
+            (not is_answer and _alike(old_text, new_text) < _MUCH_THE_SAME)
+            or (long and not (is_answer and _speaks_of(text, denial, flips)))
+        ):
+            continue  # a word is used about several things
         saying = _around(text, flips & one.heads or flips)
         return (saying, denial) if swapped else (denial, saying)
     words = set(old_text.words), set(new_text.words)
@@ -251,6 +260,16 @@ def _turned(
             if rival in words[1] - words[0] and _alike(old_text, new_text, {stem(word), stem(rival)}) >= _MUCH_THE_SAME:
                 return word, rival
     return None
+
+
+def _speaks_of(text: TextFacts, denial: str, flips: frozenset[str]) -> bool:
+    """Whether a sentence has the denied word and another one of the denial."""
+    about = {stem(word) for word in denial.split() if word not in ALL_STOP_WORDS and word not in POLITE}
+    for sentence in text.sentences:
+        found = {stem(word) for word in sentence} & about
+        if found & flips and (len(found) > 1 or len(about) == 1):
+            return True
+    return False
 
 
 _MUCH_THE_SAME = 0.5
@@ -298,29 +317,32 @@ def _is_open(question: Sequence[str]) -> bool:
 @lru_cache(maxsize=4096)
 def is_asking(text: str) -> bool:
     """Whether the text needs something of its reader before it can go on."""
-    facts = facts_of(text)
-    tells = 0
-    for sentence in facts.sentences:
+    sentences = facts_of(text).sentences
+    tells = sum(sentence[-1] != "?" for sentence in sentences)
+    for sentence in sentences:
         joined = " ".join(sentence)
-        courtesy = _COURTESY.search(joined) is not None
-        if sentence[-1] == "?" and not courtesy and not (tells and _is_open(sentence)):
+        if _COURTESY.search(joined):
+            continue
+        if (sentence[-1] == "?" and not (tells and _is_open(sentence))) or _REQUEST.search(joined):
             return True
-        if _REQUEST.search(joined) and not courtesy:
-            return True
-        tells += sentence[-1] != "?"
-    return tells == 0 and bool(facts.sentences)
+    return tells == 0 and bool(sentences)
+
+
+_DONE = ALL_STOP_WORDS | set(
+    re.findall(r"\w+", "ok okay sure completed complete finished set ready great good perfect thanks thank")
+)
+"""All that a text may consist of that says nothing but that it is done."""
 
 
 def _hardly_shared(old: TextFacts, new: TextFacts, is_answer: bool) -> bool:
     """A phrase can be said with none of its words; a single word, two key words and a long text cannot."""
     fewest, most = sorted((len(old.stems), len(new.stems)))
-    if fewest == 0:
-        return False
     shared = len(old.stems & new.stems)
-    if shared:
+    if shared or not most:
         return fewest >= 8 and shared / fewest < 0.15
-    if fewest >= 8:
+    if fewest == 0:
+        terse = min(old, new, key=lambda one: len(one.stems))
+        return is_answer and bool(terse.words) and not _DONE.issuperset(terse.words) and not terse.facts
+    if is_answer or fewest >= 8:
         return True
-    if is_answer:
-        return most == 1 or fewest >= 2
     return all(len(one.words) <= 2 and ALL_STOP_WORDS.isdisjoint(one.words) for one in (old, new))
