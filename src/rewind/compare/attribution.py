@@ -96,8 +96,8 @@ class DecisionWords:
         """An id or a time is taken up as a whole, or not at all: two times always share a year."""
         old, new = noise_values(difference.before or ""), noise_values(difference.after or "")
         good, bad = self._decided
-        gone = [one for one in sorted(old - new) if one in good and one not in bad]
-        come = [one for one in sorted(new - old) if one in bad and one not in good]
+        gone = [one for one in sorted(old - new) if _stands_in(one, good) and not _stands_in(one, bad)]
+        come = [one for one in sorted(new - old) if _stands_in(one, bad) and not _stands_in(one, good)]
         return Use(_VALUE * len([*gone, *come]), tuple(gone), tuple(come))
 
 

@@ -6,6 +6,7 @@ nothing was, the model itself answered otherwise. All causes are named. First st
 run stands last. See :class:`Standing`, and ``docs/comparing.md``.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum, StrEnum
@@ -15,6 +16,7 @@ from rewind.compare.attribution import DecisionWords, Use
 from rewind.compare.comparison import Comparison, heard, status_of
 from rewind.compare.delta import LASTING, Aspect, Difference, FieldPlace
 from rewind.compare.run import Move
+from rewind.compare.tool_results import ResultChange, result_change
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
 from rewind.dataclass import dataclass
@@ -52,8 +54,8 @@ class Standing(IntEnum):
     """Nothing but a day or a time of day differs, which a run may turn on."""
     SAMPLED = 5
     """Nothing differs that counts: the model itself answered otherwise."""
-    REWORDED = 6
-    """The same in other words, since the call that it answers was worded otherwise."""
+    UNUSED = 6
+    """A result differs in codes, or in figures that differ in every call of that tool, and no answer takes them up."""
     VARIES = 7
     """It differs among good runs, too."""
     VOLATILE = 8
@@ -68,6 +70,8 @@ KIND_OF_ASPECT = {
 LASTING_KINDS = frozenset(KIND_OF_ASPECT[aspect] for aspect in LASTING)
 """Causes that, once there, are there in every later step."""
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
+_FOLDED = frozenset({Standing.UNUSED, Standing.VOLATILE})
+"""What is seen at many steps and tells as little at each."""
 _SAID = (Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY)
 """What is said once and stays in the conversation."""
 
@@ -121,21 +125,24 @@ def ranked(causes: Iterable[Cause]) -> tuple[Cause, ...]:
     kept: dict[Hashable, Cause] = {}
     for cause in causes:
         key: Hashable = cause.kind, tuple((one.place, one.after) for one in cause.differences)
-        if cause.standing is Standing.VOLATILE:
+        if cause.standing in _FOLDED:
             key = cause.kind, cause.standing
         kept[key] = _folded(kept[key], cause) if key in kept else cause
     return tuple(sorted(kept.values(), key=_place))
 
 
-def _place(cause: Cause) -> tuple[int, float, int]:
-    return cause.standing, -cause.use.weight if cause.standing is Standing.USED else 0.0, _ORDER[cause.kind]
+def _place(cause: Cause) -> tuple[int, float, int, int]:
+    """By standing and kind; of what is said once, the last comes first: after the others the answers still agreed."""
+    weight = -cause.use.weight if cause.standing is Standing.USED else 0.0
+    last = max(index or 0 for index in cause.since.indexes)
+    return cause.standing, weight, _ORDER[cause.kind], 0 if cause.kind in LASTING_KINDS else -last
 
 
 def _folded(first: Cause, later: Cause) -> Cause:
     """Equal things at several steps are one cause, seen first at the first of them."""
     known = {(one.before, one.after) for one in first.differences}
     more = tuple(one for one in later.differences if (one.before, one.after) not in known)
-    if first.standing is not Standing.VOLATILE:
+    if first.standing not in _FOLDED:
         more = ()
     return replace(first, differences=(*first.differences, *more), rows=first.rows + later.rows)
 
@@ -166,6 +173,35 @@ def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Ite
                         )
                         continue
                 yield Cause(kind=kind, since=since, differences=(one,), standing=_standing(one))
+
+
+_FIGURES_OF_EVERY_CALL = 2
+"""Calls of one tool whose results differ in figures alone: then they always do."""
+
+
+def _less_unused(causes: Sequence[Cause]) -> Iterator[Cause]:
+    """Results that differ in nothing that one would look at twice are told so."""
+    changes = [_change_of_result(cause) for cause in causes]
+    figures = Counter(
+        cause.differences[0].tool
+        for cause, change in zip(causes, changes, strict=True)
+        if change is ResultChange.FIGURES
+    )
+    for cause, change in zip(causes, changes, strict=True):
+        often = figures[cause.differences[0].tool] >= _FIGURES_OF_EVERY_CALL if cause.differences else False
+        if change is ResultChange.CODES or (change is ResultChange.FIGURES and often):
+            what = "codes" if change is ResultChange.CODES else "figures"
+            evidence = f"only {what} differ that no answer takes up"
+            yield replace(cause, standing=Standing.UNUSED, evidence=evidence)
+        else:
+            yield cause
+
+
+def _change_of_result(cause: Cause) -> ResultChange | None:
+    if cause.kind is not CauseKind.TOOL_OUTPUT or cause.standing is not Standing.CHANGED:
+        return None
+    (one,) = cause.differences
+    return None if one.before is None or one.after is None else result_change(one.before, one.after)
 
 
 def _standing(difference: Difference) -> Standing:
@@ -244,7 +280,7 @@ def _judged(comparison: Comparison, row: Row, suspects: Sequence[Cause]) -> Iter
     if not suspects:
         return
     decision = _decision(comparison, row)
-    judged = (_with_use(cause, decision.use_of(cause.differences), row) for cause in suspects)
+    judged = _less_unused([_with_use(cause, decision.use_of(cause.differences), row) for cause in suspects])
     grouped: dict[Hashable, list[Cause]] = {}
     for cause in judged:
         grouped.setdefault((cause.kind, id(cause.since), cause.standing), []).append(cause)

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any, TypeGuard
 
 from rewind.compare.texts import Noise, only_noise
+from rewind.compare.tool_results import ResultChange, result_change
 from rewind.conversation.context import ContextPlace, Fate, parts_text, tool_text
 from rewind.conversation.message_digest import json_text
 from rewind.dataclass import dataclass
@@ -282,6 +283,9 @@ def _fate(before: str | None, after: str | None) -> Fate:
 
 def noise_of(aspect: Aspect, before: str, after: str) -> Noise | None:
     """What alone two texts differ in, if that means nothing; a day means something in an answer."""
-    noise = only_noise(before, after, results=aspect is Aspect.TOOL_OUTPUT)
+    results = aspect is Aspect.TOOL_OUTPUT
+    noise = only_noise(before, after, results=results)
+    if noise is None and results and result_change(before, after) is ResultChange.NOISE:
+        return Noise(("the order of its parts or a score",), may_be_fact=False)
     answers = aspect in (Aspect.ANSWER, Aspect.CALLS)
     return None if noise is not None and answers and noise.may_be_fact else noise

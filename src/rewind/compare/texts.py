@@ -148,10 +148,10 @@ def _may_be_noise(before: str, after: str, *, results: bool) -> bool:
     """False where other words stand there: told in one pass, which spares most texts a pass for each form."""
     for form in NOISE_FORMS[: len(OF_THE_CALL.patterns)] if results else ():
         before, after = form.folded(before)[0], form.folded(after)[0]
-    return _plain_words(before) == _plain_words(after)
+    return plain_words(before) == plain_words(after)
 
 
-def _plain_words(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """The words that are no part of any noise, nearly always because there is no digit in them."""
     return [
         word

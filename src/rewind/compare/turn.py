@@ -1,5 +1,6 @@
 """What was said to the model: what is new at a step, and what stood in the conversation before it."""
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +41,7 @@ class _Heard:
     tool: str = ""
 
 
+_VALUE_IN_CALL = re.compile(r'"[^\s"]+"(?!:)|(?<=:)[\d.]+')
 _Which = tuple[str, int]
 """A tool, or a role; and which call of that tool, or which message."""
 
@@ -53,6 +55,7 @@ def turn_start(messages: Sequence[Message]) -> int:
 def turn_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held = ()) -> Iterator[Difference]:
     """Results are compared with the result of the same call, words with the words in the same place."""
     before, after = _turn(old, held_old), _turn(new, held_new)
+    after = _renumbered(before, after)
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
         if one is not None and other is not None:
@@ -70,6 +73,42 @@ def turn_differences(old: Asked, new: Asked, held_old: Held = (), held_new: Held
 def turn_texts(asked: Asked, held: Held = ()) -> dict[Hashable, str]:
     """What is new at a step, by a name that it has in any run: a tool or a role, and the how-manyth."""
     return {which: heard.text for which, heard in _turn(asked, held).items()}
+
+
+def _renumbered(before: Mapping[_Which, _Heard], after: Mapping[_Which, _Heard]) -> dict[_Which, _Heard]:
+    """Results of one tool belong together by their calls, in whatever order those were made."""
+    found: dict[_Which, _Heard] = {}
+    left = dict(after)
+    free = [key for key, one in before.items() if one.about]
+    for wanted in (_same_call, _same_values, _same_tool):
+        for key in [*free]:
+            partner = next((mine for mine, one in left.items() if wanted(before[key], one)), None)
+            if partner is not None:
+                found[key] = left.pop(partner)
+                free.remove(key)
+    numbers = Counter(name for name, _ in before)
+    for (name, number), one in left.items():
+        if one.about:
+            numbers[name] += 1
+        found[(name, numbers[name]) if one.about else (name, number)] = one
+    return found
+
+
+def _same_call(one: _Heard, other: _Heard) -> bool:
+    return bool(other.about) and one.about == other.about
+
+
+def _same_values(one: _Heard, other: _Heard) -> bool:
+    """Whether the calls share all that is no sentence: a path, an id, a name, a number."""
+    return one.tool == other.tool != "" and _values_of(one.about) == _values_of(other.about) != frozenset()
+
+
+def _values_of(call: str) -> frozenset[str]:
+    return frozenset(_VALUE_IN_CALL.findall(call))
+
+
+def _same_tool(one: _Heard, other: _Heard) -> bool:
+    return bool(other.about) and one.tool == other.tool
 
 
 def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
