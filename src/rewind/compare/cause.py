@@ -13,10 +13,12 @@ from enum import IntEnum, StrEnum
 
 from rewind.compare.align import Row
 from rewind.compare.attribution import DecisionWords, Use
-from rewind.compare.comparison import Comparison, heard, status_of
+from rewind.compare.comparison import Comparison, answer_status, heard, status_of
 from rewind.compare.delta import LASTING, Aspect, Difference, FieldPlace
-from rewind.compare.run import Move
+from rewind.compare.run import ComparedRun, Move
+from rewind.compare.texts import without_noise
 from rewind.compare.tool_results import ResultChange, result_change
+from rewind.conversation.context import Fate, parts_text
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
 from rewind.dataclass import dataclass
@@ -162,6 +164,9 @@ def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Ite
                 found = [one for one in found if one.noise is not None]
             since = _first_seen(comparison, place, aspect) if aspect in LASTING else place
             for one in found:
+                if one.noise is None and (why := _is_of_its_path(comparison, place, one)):
+                    yield Cause(kind=kind, since=since, differences=(one,), standing=Standing.UNUSED, evidence=why)
+                    continue
                 origin = _origin(comparison, place, one) if aspect in _SAID and one.noise is None else None
                 if origin is not None and id(origin) not in followed:
                     behind = [*_suspects(comparison, origin, followed | {id(origin)})]
@@ -211,6 +216,40 @@ def _standing(difference: Difference) -> Standing:
     if difference.aspect is Aspect.PARAMETERS and _is_idle(difference):
         return Standing.IDLE
     return Standing.CHANGED
+
+
+def _is_of_its_path(comparison: Comparison, row: Row, difference: Difference) -> str:
+    """Why what only one run has follows from what it did, and is no reason for it; empty where it may be one."""
+    if (difference.before is None) == (difference.after is None) or difference.aspect not in _SAID:
+        return ""
+    if difference.aspect is Aspect.TOOL_OUTPUT:
+        return "only one run asked for it"
+    if difference.aspect is Aspect.INPUT or difference.fate is Fate.REORDERED:
+        return ""
+    text = without_noise(difference.before or difference.after or "")
+    sides = (comparison.a, row.a), (comparison.b, row.b)
+    has, lacks = sides if difference.after is None else sides[::-1]
+    # What the agent dropped, the run that lacks it had read before; what it slipped in, its run had not.
+    own = _had(*has, text) and not _had(*lacks, text)
+    return "it comes from a step that only one run made" if own else ""
+
+
+def _had(run: ComparedRun, move: Move | None, text: str) -> bool:
+    """Whether it was read, or said, at the step of the conversation before this one; at one of the last steps, where
+    the conversation begins anew."""
+    if move is None:
+        return False
+    thread = [one for one in run.thread(move.thread) if one.index < move.index][-1:]
+    earlier = thread or [one for one in run.moves if one.index < move.index and one.sketch is not None][-_LAST_STEPS:]
+    for one in earlier:
+        answered = run.answered(one.index)
+        said = "" if answered is None else parts_text(answered.parts)
+        if text in without_noise(f"{heard(run, one)}\n{said}"):
+            return True
+    return False
+
+
+_LAST_STEPS = 5
 
 
 def _origin(comparison: Comparison, row: Row, difference: Difference) -> Row | None:
@@ -280,7 +319,7 @@ def _judged(comparison: Comparison, row: Row, suspects: Sequence[Cause]) -> Iter
     if not suspects:
         return
     decision = _decision(comparison, row)
-    judged = _less_unused([_with_use(cause, decision.use_of(cause.differences), row) for cause in suspects])
+    judged = _less_unused([_with_use(comparison, row, cause, decision.use_of(cause.differences)) for cause in suspects])
     grouped: dict[Hashable, list[Cause]] = {}
     for cause in judged:
         grouped.setdefault((cause.kind, id(cause.since), cause.standing), []).append(cause)
@@ -288,11 +327,13 @@ def _judged(comparison: Comparison, row: Row, suspects: Sequence[Cause]) -> Iter
         yield _joined(causes)
 
 
-def _with_use(cause: Cause, use: Use, row: Row) -> Cause:
+def _with_use(comparison: Comparison, row: Row, cause: Cause, use: Use) -> Cause:
     if cause.kind is CauseKind.ERROR and _is_fault_of_the_provider(row):
         return replace(cause, standing=Standing.USED, evidence=_tries(row))
     if cause.kind is CauseKind.ERROR:
         return replace(cause, evidence=_tries(row))
+    if cause.kind is CauseKind.MODEL and (fallback := _fallback(comparison, row)):
+        return replace(cause, since=row, standing=Standing.USED, evidence=fallback)
     if use.enough and cause.standing is not Standing.CARRIED:
         return replace(cause, standing=Standing.USED, use=use)
     return cause
@@ -350,6 +391,18 @@ def _tries(row: Row) -> str:
     """Told where either run needed more than one."""
     good, bad = (len(move.failures) + 1 for move in row.moves)
     return f"tries: {good} in the good run, {bad} in the bad one" if max(good, bad) > 1 else ""
+
+
+def _fallback(comparison: Comparison, row: Row) -> str:
+    """``429 ×2 from gpt-4o, then answered by gpt-4o-mini``, where one run had to ask another model."""
+    told = []
+    for name, run, move in (("good", comparison.a, row.a), ("bad", comparison.b, row.b)):
+        if move is not None and move.fallback_from:
+            steps = {step.index: step for step in run.recording.steps}
+            counted = Counter(answer_status(steps[index]) for index in move.failures)
+            failed = ", ".join(f"{status} ×{times}" for status, times in counted.items())
+            told.append(f"{failed} from {move.fallback_from}, then answered by {move.model_asked}, in the {name} run")
+    return "; ".join(told)
 
 
 def _sampling(comparison: Comparison, row: Row) -> Cause:

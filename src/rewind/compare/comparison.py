@@ -31,7 +31,7 @@ from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
 from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Asked, Message, Thinking
-from rewind.model.step import Ending
+from rewind.model.step import Ending, Step
 
 _DRAWN = ("an id",)
 """Made up at random by providers and frameworks, never chosen by a model."""
@@ -267,12 +267,18 @@ def _as_quoted(answered: Answered | None) -> str | None:
 
 def status_of(move: Move) -> str:
     """How the exchange ended, in a word or two."""
-    response = move.step.response
+    return answer_status(move.step, failed=move.failed)
+
+
+def answer_status(step: Step, *, failed: bool = True) -> str:
+    """``429``, ``client closed``"""
+    response = step.response
     if response is None:
         return "no answer"
-    if response.head is None or response.ending is not Ending.COMPLETE:
+    cut = response.ending is not Ending.COMPLETE
+    if response.head is None or (cut and response.head.status < 400):
         return response.ending.value.replace("_", " ")
-    inside = " with an error inside" if move.failed and response.head.status < 400 else ""
+    inside = " with an error inside" if failed and response.head.status < 400 else ""
     return f"{response.head.status}{inside}"
 
 

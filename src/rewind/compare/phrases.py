@@ -95,6 +95,8 @@ def step_label(row: Row) -> str:
 def cause_title(cause: Cause) -> str:
     """What changed, in a line, without the evidence."""
     match cause.kind:
+        case CauseKind.MODEL if any(move.fallback_from for move in cause.since.moves):
+            return "fell back to another model"
         case CauseKind.SNAPSHOT:
             asked = next((move.model_asked for move in cause.since.moves if move.model_asked), "the model")
             return f"model snapshot changed behind {asked}"

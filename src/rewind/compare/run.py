@@ -1,6 +1,7 @@
 """A run as comparing needs it: its moves, known by digests, and what was said, read when it is asked for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from rewind.compare.delta import Aspect
@@ -39,6 +40,8 @@ class Move:
     model_answered: str | None = None
     failures: tuple[int, ...] = ()
     """Steps that failed before this one, which asked the same."""
+    fallback_from: str | None = None
+    """The model that was asked the same before, and failed."""
 
     @property
     def index(self) -> int:
@@ -91,13 +94,14 @@ class ComparedRun:
         failed_before = retries(self.recording.steps)
         made_again = set(failed_before.values())
         threads = self._threads
-        return tuple(
+        made = (
             self._move(step, threads.get(step.index), _failures(step.index, failed_before))
             for step in self.recording.steps
             if step.index not in made_again
             and self._kinds[step.index] is not StepKind.NOTE
             and telemetry_of(step.request) is None
         )
+        return tuple(_with_fallbacks(made))
 
     def provider(self, index: int) -> Api:
         """Who reads a step."""
@@ -196,6 +200,23 @@ class ComparedRun:
 
     def _sketch(self, index: int) -> Sketch:
         return sketch_of(self.asked(index), self.provider(index), self.recording.session.start.ignore)
+
+
+def _with_fallbacks(moves: Iterable[Move]) -> Iterator[Move]:
+    """What failed and was then asked of another model belongs to the move that came of it, as tries do."""
+    failed: dict[Hashable, Move] = {}
+    found: list[Move] = []
+    for move in moves:
+        key = move.sketch and (move.sketch.system, move.sketch.history, move.sketch.turn)
+        before = failed.pop(key, None) if key else None
+        if before is not None and before.model_asked != move.model_asked and before.step.ended <= move.step.request.ts:
+            found.remove(before)
+            tries = (*before.failures, before.index, *move.failures)
+            move = replace(move, failures=tries, fallback_from=before.fallback_from or before.model_asked)
+        if key and move.failed:
+            failed[key] = move
+        found.append(move)
+    yield from found
 
 
 def _failures(index: int, failed_before: dict[int, int]) -> tuple[int, ...]:

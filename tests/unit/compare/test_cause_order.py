@@ -4,6 +4,7 @@ from typing import Any
 
 from rewind.compare.cause import CauseKind, Standing, causes_of
 from rewind.compare.divergence import Finding, bisect
+from rewind.compare.phrases import cause_title
 from unit.compare.chats import Chat, Tape
 
 HANDBOOK = ("read", {"file": "handbook.md"})
@@ -146,3 +147,60 @@ def test_a_volatile_value_that_the_answer_takes_up_is_a_cause_like_any_other() -
     b = asking("Be harsh.", "41 passed in 9.87s", "It took 9.87s.", user="How fast?")
     causes = bisect(a.run(), b.run()).causes
     assert [cause.kind for cause in causes] == [CauseKind.TOOL_OUTPUT, CauseKind.SYSTEM]
+
+
+def test_results_of_one_tool_belong_together_by_their_calls() -> None:
+    def run(order: list[str], says: str, price: str) -> Tape:
+        tape = Tape()
+        results = {"prices": f"It costs {price}.", "status": "All is well."}
+        calls = [("open_page", {"page": page, "why": f"to see {page} {says}"}) for page in order]
+        Chat(tape).user("What is it?").says("", calls).results(*(results[page] for page in order)).says(says)
+        return tape
+
+    finding = bisect(
+        run(["prices", "status"], "It is 12.", "12").run(), run(["status", "prices"], "It is 19.", "19").run()
+    )
+    at_two = causes_of(finding.comparison, finding.comparison.rows[1])
+    assert [one.after for one in at_two[0].differences] == ["It costs 19."]
+
+
+def test_figures_that_no_answer_takes_up_are_no_cause_where_they_differ_in_every_call() -> None:
+    def run(sizes: list[int], says: str) -> Tape:
+        tape = Tape()
+        one = Chat(tape).user("Mend it.")
+        for number, size in enumerate(sizes):
+            one.says("", [("edit", {"line": number})]).results(f"ok: 1 line replaced, {size} bytes at node-{size % 7}")
+        one.says(says)
+        return tape
+
+    causes = bisect(run([333, 401, 520], "All is well.").run(), run([790, 655, 812], "I give up.").run()).causes
+    assert [(cause.kind, cause.standing) for cause in causes] == [
+        (CauseKind.SAMPLING, Standing.SAMPLED),
+        (CauseKind.TOOL_OUTPUT, Standing.UNUSED),
+    ]
+    assert causes[1].evidence == "only figures differ that no answer takes up" and causes[1].rows == 3
+
+
+def test_a_model_that_was_fallen_back_to_is_named_with_what_failed() -> None:
+    tape = Tape()
+    one = Chat(tape, model="claude-opus-5").user("How long may I return it?").fails(429).fails(429)
+    one.model = "claude-haiku-4-5"
+    one.says("I do not know.")
+    finding = bisect(asking("Be kind.", "28 days.", "28 days.", model="claude-opus-5").run(), tape.run())
+    assert finding.step == (1, 3)
+    first = finding.causes[0]
+    assert first.kind is CauseKind.MODEL and cause_title(first) == "fell back to another model"
+    assert first.evidence == "429 ×2 from claude-opus-5, then answered by claude-haiku-4-5, in the bad run"
+
+
+def test_the_result_of_a_call_that_only_one_run_made_is_no_reason_for_what_it_did_later() -> None:
+    def run(*, more: bool, says: str) -> Tape:
+        tape = Tape()
+        one = Chat(tape).user("Mend it.").says("", [LOOK, *[("list", {})] * more])
+        one.results("It is open.", *["a, b and c"] * more).says("", [("check", {"n": 1})]).results("ok").says(says)
+        return tape
+
+    finding = bisect(run(more=False, says="All is well.").run(), run(more=True, says="I give up.").run())
+    causes = causes_of(finding.comparison, finding.comparison.rows[-1])
+    assert [cause.kind for cause in causes] == [CauseKind.SAMPLING, CauseKind.TOOL_OUTPUT]
+    assert causes[1].evidence == "only one run asked for it"
