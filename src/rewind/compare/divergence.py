@@ -14,9 +14,10 @@ from functools import cached_property
 from itertools import accumulate, takewhile
 
 from rewind.compare.align import Row
-from rewind.compare.cause import Cause, RuledOut, causes_of, ruled_out
+from rewind.compare.cause import Cause, causes_of
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import REQUEST, Difference
+from rewind.compare.ruled_out import RuledOut, ruled_out
 from rewind.compare.run import ComparedRun, Move
 from rewind.dataclass import dataclass
 

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rewind.compare.align import Row
-from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind, RuledOut
+from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind
 from rewind.compare.comparison import status_of
 from rewind.compare.delta import Aspect, Difference, ToolPlace, answer_words, asks_for_tool, call_text
 from rewind.compare.divergence import Finding
+from rewind.compare.ruled_out import RuledOut
 from rewind.compare.run import ComparedRun, Move
 from rewind.conversation.context import Fate, parts_text
 from rewind.dataclass import dataclass

@@ -1,9 +1,11 @@
 """What was said to the model: what is new at a step, and what stood in the conversation before it."""
 
-import re
+import json
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 
 from rewind.compare.delta import Aspect, Difference, call_text, one_sided, text_differences
@@ -17,7 +19,7 @@ from rewind.conversation.context import (
     message_entries,
     parts_text,
 )
-from rewind.conversation.message_digest import digests
+from rewind.conversation.message_digest import digests, json_text
 from rewind.dataclass import dataclass
 from rewind.model.message import Asked, Message, Part, Role, Thinking, ToolResult, ToolUse
 from rewind.wire.chunks import common_run
@@ -41,7 +43,6 @@ class _Heard:
     tool: str = ""
 
 
-_VALUE_IN_CALL = re.compile(r'"[^\s"]+"(?!:)|(?<=:)[\d.]+')
 _Which = tuple[str, int]
 """A tool, or a role; and which call of that tool, or which message."""
 
@@ -103,8 +104,14 @@ def _same_values(one: _Heard, other: _Heard) -> bool:
     return one.tool == other.tool != "" and _values_of(one.about) == _values_of(other.about) != frozenset()
 
 
+@lru_cache(maxsize=256)
 def _values_of(call: str) -> frozenset[str]:
-    return frozenset(_VALUE_IN_CALL.findall(call))
+    with suppress(ValueError, RecursionError):
+        arguments = json.loads(call[call.index("(") + 1 : -1])
+        if isinstance(arguments, dict):
+            plain = ((name, json_text(value)) for name, value in arguments.items())
+            return frozenset(f"{name}={text}" for name, text in plain if " " not in text)
+    return frozenset()
 
 
 def _same_tool(one: _Heard, other: _Heard) -> bool:
