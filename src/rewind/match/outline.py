@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rewind.match.call import Call, host_class
+from rewind.match.result_order import in_no_order
 from rewind.match.text_memory import TextMemory
 from rewind.match.token_search import legible
 from rewind.match.tokens import KINDS
@@ -63,7 +64,7 @@ class Outlines:
         if isinstance(value, dict):
             return hash(tuple([(key, self._of(value[key])) for key in sorted(value)]))
         if isinstance(value, list):
-            return hash(tuple([self._of(child) for child in value]))
+            return hash(tuple(in_no_order(value, [self._of(child) for child in value])))
         return hash(value) if isinstance(value, bool) or value is None else 0
 
     def _of_text(self, value: str) -> int:

@@ -20,6 +20,7 @@ from rewind.match.call import Call, host_class
 from rewind.match.canonical import canonical_path, canonical_query
 from rewind.match.facts import RunFacts, same_facts
 from rewind.match.outline import Outlines
+from rewind.match.result_order import in_order_of
 from rewind.match.text_memory import TextMemory
 from rewind.match.token_search import (
     DifferencePlace,
@@ -247,7 +248,12 @@ class Renaming:
                 for key, value in then.items()
             )
         if isinstance(then, list):
-            return len(then) == len(now) and all(map(self._same, then, now, repeat(trial)))
+            if len(then) != len(now):
+                return False
+            if not self._only_fields:
+                now, moved = in_order_of(then, now)
+                trial.pairs.update((Renamed("order of tool results", *orders), None) for orders in moved)
+            return all(map(self._same, then, now, repeat(trial)))
         if then == now:
             return repr(then) == repr(now)  # JSON tells 0.0 and -0.0 apart
         if isinstance(then, int | float) and not isinstance(then, bool):
