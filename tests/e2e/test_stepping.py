@@ -59,7 +59,7 @@ def test_a_stop_shows_what_is_about_to_be_sent_and_enter_goes_from_step_to_step(
         assert "before step 2 of 3  llm_call  gpt-4o-mini" in shown
         assert "temperature 0.7" in shown and "3 messages, 228 bytes" in shown
         assert "= 2 entries as in step 1" in shown
-        assert "+ added  user  1 character  messages[2]\n  b\n" in shown
+        assert "+ added  user  1 character  messages[3]\n  b\n" in shown
         assert "the recording answers  200  21 tokens in, 8 out\n  answer 2 to b\n" in shown
         seat.type("\n")
         shown = seat.sees("step 3> ")

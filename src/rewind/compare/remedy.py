@@ -128,7 +128,7 @@ def _numbers(cause: Cause, there: "_Written", here: "_Written") -> Iterator[int]
     found = []
     for one in cause.differences:
         index = one.place.index if isinstance(one.place, ContextPlace) else None
-        number = -1 if index is None else len(here.prompt) + index
+        number = -1 if index is None else index
         if one.before is None or one.after is None or one.fate is Fate.REORDERED:
             return
         if len(there.prompt) != len(here.prompt) or not 0 <= number < min(len(there.texts), len(here.texts)):

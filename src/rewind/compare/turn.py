@@ -128,7 +128,9 @@ def _turn(asked: Asked, held: Held) -> dict[_Which, _Heard]:
         # What says nothing (an empty text beside a result) is nothing that could differ.
         if found := digests(parts):
             text, digest = parts_text(parts), b"".join(found)
-            heard[which] = _Heard(aspect, ContextPlace(at), text, digest, about, which[0] if about else "")
+            heard[which] = _Heard(
+                aspect, ContextPlace(asked.number(at)), text, digest, about, which[0] if about else ""
+            )
 
     def next_of(what: str) -> _Which:
         counted[what] += 1
@@ -215,7 +217,7 @@ class _GrowingHistory:
         self._messages = messages
         for at in range(known, len(messages)):
             message, sent = _without_thinking(messages[at]), at - len(held)
-            entries = message_entries(message, sent if sent >= 0 else None)
+            entries = message_entries(message, asked.number(sent) if sent >= 0 else None)
             self._open += entries if sent >= 0 else (replace(entry, held=True) for entry in entries)
         return self._open
 

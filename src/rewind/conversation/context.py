@@ -62,7 +62,7 @@ class ContextPlace:
     """Where something stands among the messages."""
 
     index: int | None
-    """Of the message; ``None`` where the provider keeps it and the agent did not send it."""
+    """Of the message in the request's own list; ``None`` where the provider keeps it and the agent did not send it."""
     part: int | None = None
     """Of the part in it; ``None`` for the whole message."""
 
@@ -90,7 +90,7 @@ class ContextEntry:
 
     @property
     def place(self) -> str:
-        """Where it stands in the neutral shape: ``system``, ``tools``, ``messages[3]``."""
+        """Where it stands: ``system``, ``tools``, or ``messages[3]`` as ``fork --set`` takes it."""
         return self.what if self.message is None else str(self.message)
 
     @property
@@ -128,8 +128,10 @@ def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[ContextEntry
         entries.append(ContextEntry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
     for message in held:
         entries += [replace(entry, held=True) for entry in message_entries(message, None)]
-    for at, message in enumerate(asked.messages):
-        entries += message_entries(message, at)
+    number = asked.prompt_entries
+    for message in asked.messages:
+        entries += message_entries(message, number)
+        number += message.entries
     return tuple(entries)
 
 

@@ -117,6 +117,8 @@ class Message:
     parts: tuple[Part, ...]
     name: str = ""
     """The speaker's name, where the API has one."""
+    entries: int = field(default=1, compare=False)
+    """How many entries of the request's list it was read from: some APIs list what a model says in pieces."""
 
     @property
     def text(self) -> str:
@@ -142,6 +144,8 @@ class Asked:
     system: tuple[Part, ...] = ()
     """The instructions that stand before the conversation."""
     messages: tuple[Message, ...] = ()
+    prompt_entries: int = field(default=0, compare=False)
+    """How many entries of the request's list stand before ``messages``, because they are instructions."""
     tools: tuple[ToolDefinition, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """All else that was set: temperature, limits, formats, tool choice; names as the API has them."""
@@ -154,6 +158,10 @@ class Asked:
     """Whether vectors are asked for: such a call belongs to no conversation."""
     note: str | None = None
     """What could not be read."""
+
+    def number(self, at: int) -> int:
+        """Where the message stands in the request's own list, from 0: the i of ``messages[i]`` everywhere."""
+        return self.prompt_entries + sum(message.entries for message in self.messages[:at])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,11 +47,13 @@ class CohereReader:
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
         older = at(document, "messages") is None
-        system, messages = _older_conversation(document) if older else conversation(items_at(document, "messages"))
+        turns = items_at(document, "messages")
+        system, messages = _older_conversation(document) if older else conversation(turns)
         return Asked(
             model=words_at(document, "model") or None,
             system=system,
             messages=messages,
+            prompt_entries=0 if older else len(turns) - len(messages),
             tools=_older_tools(document) if older else tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS_V1 if older else _READ_FIELDS),
             streamed=at(document, "stream") is True,

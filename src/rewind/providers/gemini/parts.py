@@ -62,7 +62,8 @@ def turns_of(contents: Iterable[Any]) -> tuple[Message, ...]:
 
 def _turns(role: Role, run: list[Any]) -> tuple[Message, ...]:
     if role is Role.ASSISTANT:
-        return (Message(role, tuple(_joined(part for content in run for part in parts_of(content)))),)
+        said = tuple(_joined(part for content in run for part in parts_of(content)))
+        return (Message(role, said, entries=len(run)),)
     return tuple(Message(role, parts_of(content)) for content in run)
 
 

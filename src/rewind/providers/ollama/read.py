@@ -26,11 +26,13 @@ class OllamaReader:
 
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
-        system, messages = conversation(items_at(document, "messages"))
+        turns = items_at(document, "messages")
+        system, messages = conversation(turns)
         return Asked(
             model=words_at(document, "model") or None,
             system=parts_of(at(document, "system")) + system,
             messages=messages + _prompt(document),
+            prompt_entries=len(turns) - len(messages),
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
             # Ollama streams unless it is told not to.

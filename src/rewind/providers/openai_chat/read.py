@@ -101,11 +101,13 @@ class OpenAIChatReader:
 
     def asked(self, request: HttpRequest) -> Asked:
         document, note = request_json(request)
-        system, messages = conversation(items_at(document, "messages"))
+        turns = items_at(document, "messages")
+        system, messages = conversation(turns)
         return Asked(
             model=words_at(document, "model") or words_at(document, "model_id") or deployed(request.head) or None,
             system=system,
             messages=messages + input_messages(at(document, "prompt")),
+            prompt_entries=len(turns) - len(messages),
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True or request.head.path.endswith("/chat_stream"),

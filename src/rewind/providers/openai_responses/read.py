@@ -66,6 +66,7 @@ class OpenAIResponsesReader:
             model=words_at(document, "model") or None,
             system=(*content_of(at(document, "instructions")), *(part for turn in leading for part in turn.parts)),
             messages=turns[len(leading) :],
+            prompt_entries=len(leading) + len(brought),
             tools=tuple(_tool(tool) for tool in _tools(document, *brought)),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True,
@@ -250,7 +251,7 @@ def turns_of(items: Iterable[Any]) -> tuple[Message, ...]:
 
 def _turns(role: Role, run: list[Any]) -> tuple[Message, ...]:
     if role is Role.ASSISTANT:
-        return (Message(role, tuple(part for item in run for part in parts_of(item))),)
+        return (Message(role, tuple(part for item in run for part in parts_of(item)), entries=len(run)),)
     return tuple(Message(role, parts_of(item)) for item in run)
 
 
