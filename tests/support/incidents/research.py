@@ -271,11 +271,7 @@ def _scout_reports(view: View, vendor: str) -> Intent:
 def _lead_mind(view: View) -> Intent:
     vendors = re.search(r"compare (\w+), (\w+) and (\w+) and", view.asked)
     if vendors is None:
-        return say(
-            "noted",
-            states("[Noted|Understood|Got it], [I'll keep that in mind|that will be considered|I will respect that]."),
-            states("[What are you looking for?|What do you need?|Which service is it about?]"),
-        )
+        return _noted(view)
     if not view.did("read_brief"):
         beside = ("[First|To begin with], the [brief|company's brief].", "[Let me|I'll] read the brief [first|].", "")
         service = re.search(r"We need ([\w ]+)\.", view.asked)
@@ -320,6 +316,20 @@ def _lead_mind(view: View) -> Intent:
         states("[The contract can be cancelled monthly|One can cancel with 30 days' notice].", optional=True),
         opens=("[We are done|Here is the result][.|:]", "[Thanks for waiting|All are back][.|!]"),
         closes=("[Shall I look into more?|Do you want to know more?]", "[Let me know|Tell me] what you decide."),
+    )
+
+
+def _noted(view: View) -> Intent:
+    told = re.search(r"never recommend (\w+)", view.asked)
+    vendor = told[1] if told is not None else "that vendor"
+    return say(
+        "noted",
+        states(
+            f"[Noted|Understood|Got it]: [no|never] {vendor}.",
+            f"[Understood|All right], [I will not|I won't] recommend {vendor}.",
+            f"[Thanks for telling me|Good to know], {vendor} [is out|will not be recommended|is off the list].",
+        ),
+        states("[What are you looking for?|What do you need?|Which service is it about?]"),
     )
 
 

@@ -15,7 +15,7 @@ from support.incidents.case import RunPair, Truth
 from support.incidents.stage import LEVELS
 from support.planted_recording import Played
 
-_MARKS = re.compile(r"\[-|-\]|\{\+|\+\}")
+_GONE, _COME = re.compile(r"\[-(.*?)-\]"), re.compile(r"\{\+(.*?)\+\}")
 _COLUMNS = 100
 
 
@@ -75,7 +75,7 @@ def found_in(pair: RunPair) -> Finding:
 def verdict_of(pair: RunPair) -> IncidentVerdict:
     """Bisect, and the look at its screen."""
     finding = found_in(pair)
-    shown = _plain(screen_of(pair, finding)) if pair.truth is not None else ""
+    shown = _readings(screen_of(pair, finding)) if pair.truth is not None else ()
     return IncidentVerdict(
         name=pair.name,
         agent=pair.agent,
@@ -108,16 +108,26 @@ def _session(played: Played) -> ComparedSession:
     return ComparedSession(session=played.recording.session, run=played.run, damaged=set())
 
 
-def _missing(truth: Truth, shown: str) -> Iterable[str]:
+def _missing(truth: Truth, shown: Sequence[str]) -> Iterable[str]:
     for words in truth.words:
         ways = (words,) if isinstance(words, str) else words
-        if not any(_plain(way) in shown for way in ways):
+        if not any(_plain(way) in reading for way in ways for reading in shown):
             yield " | ".join(ways)
 
 
+def _readings(screen: str) -> tuple[str, ...]:
+    """The screen as it is, and as a reader takes ``99.[-5-]{+9+}%``: as it was, and as it is now."""
+    text = _plain(screen)
+    return (
+        _COME.sub(r"\1", _GONE.sub(r"\1", text)),
+        _plain(_COME.sub("", _GONE.sub(r"\1", text))),
+        _plain(_GONE.sub("", _COME.sub(r"\1", text))),
+    )
+
+
 def _plain(text: str) -> str:
-    """Without the marks of what went and came, wrapped lines joined."""
-    return " ".join(_MARKS.sub("", text).split()).casefold()
+    """Wrapped lines joined."""
+    return " ".join(text.split()).casefold()
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────

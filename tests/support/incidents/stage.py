@@ -288,7 +288,7 @@ class Conversation:
         stop = ""
         match intent:
             case Do():
-                text = voice.line(intent.beside) if intent.beside else ""
+                text = voice.aside(intent.beside) if intent.beside else ""
                 calls = [self._written(one, f"{place}:{at}") for at, one in enumerate(intent.calls)]
                 self.run.drawing(f"order:{place}", from_level=2).shuffle(calls)
             case Say():

@@ -5,12 +5,16 @@ What is not in brackets stays: numbers, ids, paths. On top of that comes what mo
 synonyms, bullets in place of prose, another order, now and then another way to write a number or a date.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from random import Random
 
+MODEL_WORDS: Mapping[str, list[str]] = json.loads(Path(__file__).with_name("model_words.json").read_text())
+"""Sentences that a real small model wrote, sampled at temperature 1: beside tool calls, and to end an answer."""
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SYNONYMS = (
     (r"\bbecause\b", ("since", "as", "given that", "because")),
@@ -82,8 +86,14 @@ class Voice:
         return re.sub(r" {2,}", " ", text).strip()
 
     def line(self, ways: Sequence[str]) -> str:
-        """A sentence as a model would say it beside a tool call, or as prose in an argument."""
+        """A sentence as prose in an argument."""
         return self._polished(self.pick(ways))
+
+    def aside(self, ways: Sequence[str]) -> str:
+        """A sentence beside a tool call."""
+        if self._free and self._chance(0.25):
+            return self._random.choice(MODEL_WORDS["beside"])
+        return self.line(ways)
 
     def answer(self, statements: Sequence[Statement], *, opens: Sequence[str], closes: Sequence[str]) -> str:
         """A last answer: what it states, in an order and a shape of its own."""
@@ -97,6 +107,8 @@ class Voice:
             body = rest[:1] + head + rest[1:]
         opening = self.pick(opens) if opens and self._chance(0.7) else ""
         closing = self.pick(closes) if closes and self._chance(0.6) else ""
+        if closing and self._free and self._chance(0.25):
+            closing = self._random.choice(MODEL_WORDS["close"])
         return self._polished(self._shaped(shape, opening, body, closing))
 
     def shuffled(self, items: Sequence[str]) -> list[str]:
