@@ -156,6 +156,7 @@ _AUXILIARIES = frozenset(
 """One of them stands before a "not" that turns a sentence; else it only sets one thing against another."""
 
 
+_OTHERS = frozenset({"others", "other", "rest", "alternatives"})
 _UNSURE = _MODALS | {"none", "instead", "rather", "place", "free", "decline"}
 
 
@@ -187,6 +188,8 @@ def _read_clause(
     contrasts = first is not None and clause[first] == "not" and (first > 0 or not begins)
     if first is not None and contrasts and _AUXILIARIES.isdisjoint(clause[max(0, first - 3) : first]):
         return  # "use the new one, not the old one"
+    if first is not None and not _OTHERS.isdisjoint(clause[:first]):
+        return  # "the others do not fit"
     if first is None or turns % 2 == 0:
         if _MODALS.isdisjoint(clause):
             affirmed.update(one for _, one in said)

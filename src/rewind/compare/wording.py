@@ -303,7 +303,7 @@ _REQUEST = re.compile(
     r"(?:provide|share|tell|give|send|specify|clarify|confirm|supply|let (?:me|us) know|indicate|choose|enter"
     r"|upload|attach|reply)"
     r"|\bi(?:'ll| will)? need (?:your|the|a|more|to know)\b|^which |^what (?:is|are|'s) (?:your|the)"
-    r"|let me know (?:which|what|your)"
+    r"|let me know (?:which|your)|^what do you (?:need|want|mean)"
 )
 
 
