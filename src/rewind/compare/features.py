@@ -25,6 +25,8 @@ from rewind.model.message import Asked, Message, Role, ToolResult, ToolUse
 
 _SENTENCE = re.compile(r"(?<=[^\d\s][.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_](?:[\w.,:/@#%$€-]*\w)?%?")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_DROPPED = "no longer sent"
 _HIDDEN = "\0"
 """Stands where an id or a time was taken out."""
 _LONGEST_VALUE = 80
@@ -69,7 +71,7 @@ class Feature:
 
 def features_of(runs: Sequence[ComparedRun], columns: Sequence[MoveColumn]) -> list[Feature]:
     """Everything that at least two runs have and at least two have not; of a few runs, all that not all have."""
-    found = _Gathered(len(runs))
+    found = _Gathered(len(runs), [sum(move is not None for move in column.cells) for column in columns])
     for number, column in enumerate(columns):
         _gather_decisions(found, number, column)
     for at, run in enumerate(runs):
@@ -83,10 +85,12 @@ def features_of(runs: Sequence[ComparedRun], columns: Sequence[MoveColumn]) -> l
 class _Gathered:
     """Things, and which run has each where first."""
 
-    def __init__(self, runs: int) -> None:
+    def __init__(self, runs: int, there: Sequence[int]) -> None:
+        """``there``: how many runs make the step of each column."""
         self._runs = runs
-        self._seen: dict[tuple[CauseKind | None, str, str, Hashable], dict[int, int]] = {}
-        self._weights: dict[tuple[CauseKind | None, str, str, Hashable], float] = {}
+        self._there = there
+        self._seen: dict[tuple[CauseKind | None, str, str, int | None], dict[int, int]] = {}
+        self._weights: dict[tuple[CauseKind | None, str, str, int | None], float] = {}
         self._numbers: dict[tuple[CauseKind | None, str, str], dict[int, tuple[float, int]]] = {}
 
     def add(
@@ -115,8 +119,10 @@ class _Gathered:
     def features(self) -> Iterator[Feature]:
         fewest = 1 if self._runs < 8 else 2
         for key, seen in self._seen.items():
+            kind, place, text, where = key
+            if where is not None and len(seen) == self._there[where]:
+                continue  # whoever makes the step has it: that tells no more than that the step is made
             if fewest <= len(seen) <= self._runs - fewest:
-                kind, place, text, _ = key
                 yield Feature(kind=kind, place=place, text=text, first=seen, weight=self._weights[key])
         for (kind, place, name), numbers in self._numbers.items():
             yield from self._limits(kind, place, name, numbers)
@@ -165,6 +171,8 @@ class _RunReader:
         self._read: set[Hashable] = set()
         self._statuses = {step.index: step for step in run.recording.steps}
         self._begun: set[int | None] = set()
+        self._sent: dict[str, tuple[str, ...]] = {}
+        """By system prompt: the messages of the latest call."""
 
     def read(self, column: int, move: Move) -> None:
         self._read_failures(column, move)
@@ -173,9 +181,9 @@ class _RunReader:
             return
         asked = self._run.asked(move.index)
         if move.model_asked:
-            self._add(CauseKind.MODEL, "", move.model_asked, column)
+            self._add(CauseKind.MODEL, "", move.model_asked, column, here=True)
         if move.model_answered and not move.failed:
-            self._add(CauseKind.SNAPSHOT, "", move.model_answered, column)
+            self._add(CauseKind.SNAPSHOT, "", move.model_answered, column, here=True)
         if self._is_new("system", move.sketch.system):
             self._add_text(CauseKind.SYSTEM, "", parts_text(asked.system), column)
         if self._is_new("tools", move.sketch.tools):
@@ -205,6 +213,7 @@ class _RunReader:
                 self._add_text(CauseKind.HISTORY, message.role.value, parts_text(message.parts), column)
         elif earlier and self._run.goes_on_from(move) is None:
             self._add(CauseKind.HISTORY, "", "what was said before is not sent whole", column, here=True)
+        self._read_dropped(column, move, asked)
         if asked.continues or asked.history:
             self._add(CauseKind.HISTORY, "", "goes on from what the provider keeps", column, here=True)
         names = _tool_names(earlier)
@@ -218,6 +227,17 @@ class _RunReader:
             words = [part for part in message.parts if not isinstance(part, ToolResult)]
             kind = CauseKind.SYSTEM if message.role is Role.SYSTEM else CauseKind.INPUT
             self._add_content(kind, "", parts_text(words), column)
+
+    def _read_dropped(self, column: int, move: Move, asked: Asked) -> None:
+        """What an earlier call with the same prompt had sent, and this one, which goes on from there, has not."""
+        assert move.sketch is not None, "conversations are calls to models"
+        before = self._sent.get(move.sketch.system, ())
+        now = tuple(parts_text(message.parts) for message in asked.messages)
+        self._sent[move.sketch.system] = now
+        if not set(before) & set(now):
+            return
+        for text in set(before) - set(now):
+            self._add_text(CauseKind.HISTORY, _DROPPED, text, column)
 
     def _read_decided(self, column: int, move: Move) -> None:
         answered = self._run.answered(move.index)
@@ -272,8 +292,8 @@ class _RunReader:
                 self._add_scalar(kind, place, value, column, path)
 
     def _add_scalar(self, kind: CauseKind, place: str, value: Any, column: int, path: str) -> None:
-        text = without_noise(json.dumps(value, ensure_ascii=False))
-        if _HIDDEN in text:
+        text = without_noise(json.dumps(value, ensure_ascii=False)).replace(_HIDDEN, "…")
+        if not any(map(str.isalnum, text)):
             return
         here = kind in (CauseKind.TOOL_OUTPUT, CauseKind.INPUT)
         self._add(kind, place, f"{path} {text}".strip(), column, here=here)
@@ -285,15 +305,22 @@ class _RunReader:
     def _add_text(self, kind: CauseKind, place: str, text: str, column: int, path: str = "") -> None:
         text = without_noise(text[:_LONGEST_TEXT])
         for sentence in _SENTENCE.split(text):
-            plain = " ".join(sentence.split())
-            if plain and _HIDDEN not in plain:
+            plain = " ".join(sentence.replace(_HIDDEN, "…").split())
+            if any(map(str.isalnum, plain)):
                 self._add(kind, place, f'"{plain}"', column, weight=_HALF)
+            if (counted := without_numbers(plain)) != plain and any(map(str.isalpha, plain)):
+                # The same but for its numbers; these are looked at as words.
+                self._add(kind, place, f'"{counted}"', column, weight=_HALF)
         self._add_words(kind, place, text, column)
 
     def _add_words(self, kind: CauseKind, place: str, text: str, column: int) -> None:
         for word in set(_WORD.findall(text.casefold())):
             if len(word) > 2 or word.isdigit():
                 self._add(kind, place, f"the word {word}", column, weight=_LOW)
+
+
+def without_numbers(text: str) -> str:
+    return _NUMBER.sub("#", text)
 
 
 def _tool_names(messages: Sequence[Message]) -> dict[str, str]:

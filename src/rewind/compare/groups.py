@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.columns import MoveColumn, columns_of, unlabelled_order
-from rewind.compare.features import Feature, features_of
+from rewind.compare.features import Feature, features_of, without_numbers
 from rewind.compare.run import ComparedRun
 from rewind.compare.statistics import (
     SIGNIFICANT,
@@ -25,9 +25,8 @@ from rewind.compare.statistics import (
 )
 from rewind.dataclass import dataclass
 
-_ORDER = {kind: at for at, kind in enumerate(dict.fromkeys([CauseKind.ERROR, CauseKind.PATH, *CauseKind]))}
-"""Of what is equally uneven and seen at the same step: a call that failed comes before what is asked instead, and a
-step that is not made before what would have been said in it."""
+_ORDER = {kind: at for at, kind in enumerate(dict.fromkeys([CauseKind.ERROR, *CauseKind]))}
+"""Of what is equally uneven and seen at the same step: a call that failed comes before what is asked instead."""
 _MOST_CAUSES = 4
 _MUCH_WORSE = 10
 """What is so many times likelier by chance than the first cause is not named beside it."""
@@ -182,7 +181,7 @@ def _causes(tested: Iterable[TestedFeature], order: Sequence[int]) -> Iterator[G
         if one.feature.kind is not None:
             together.setdefault(min(one.feature.runs, every - one.feature.runs, key=sorted), []).append(one)
     seen: set[tuple[CauseKind | None, str]] = set()
-    groups = [sorted(group, key=_likelier) for group in together.values()]
+    groups = [_path_first(sorted(group, key=_likelier)) for group in together.values()]
     shown, best = 0, 0.0
     for group in sorted(groups, key=lambda group: (group[0].evidence.p, _likelier(group[0]))):
         first = group[0].feature
@@ -200,7 +199,7 @@ def _causes(tested: Iterable[TestedFeature], order: Sequence[int]) -> Iterator[G
         )
 
 
-def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, int]:
+def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, bool, int]:
     """Of what goes together: what came first; a whole sentence before its words; what bad runs have
     before what they lack; a long sentence before a short one."""
     feature = one.feature
@@ -211,19 +210,29 @@ def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, int]:
         _ORDER[feature.kind],
         not one.is_in_bad,
         -feature.weight,
+        without_numbers(feature.text) == feature.text,
         -len(feature.text),
     )
 
 
+def _path_first(group: list[TestedFeature]) -> list[TestedFeature]:
+    """Where bad runs have nothing that good ones have not, but leave out a step, they lack whatever is said in it."""
+    if any(one.is_in_bad for one in group):
+        return group
+    return sorted(group, key=lambda one: one.feature.kind is not CauseKind.PATH)
+
+
 def _without_words(group: Sequence[TestedFeature]) -> Iterator[TestedFeature]:
-    """Words only where no whole sentence or value of the same place is there; each thing once."""
-    whole = {(one.feature.kind, one.feature.place) for one in group if not one.feature.is_prose}
+    """Words only where no whole sentence or value of the same place is there; each thing once, and a sentence without
+    its numbers only where that with them is not there."""
+    whole = {(one.feature.kind, one.feature.place, one.is_in_bad) for one in group if not one.feature.is_prose}
     said: set[tuple[CauseKind | None, str, str]] = set()
     for one in group:
         place = one.feature.kind, one.feature.place
-        if (one.feature.is_prose and place in whole) or (*place, one.feature.text) in said:
+        if (one.feature.is_prose and (*place, one.is_in_bad) in whole) or (*place, one.feature.text) in said:
             continue
         said.add((*place, one.feature.text))
+        said.add((*place, without_numbers(one.feature.text)))
         yield one
 
 

@@ -23,7 +23,7 @@ _BEFORE = 6
 _MOST_ROWS = 12
 """Rows of the map; runs that went the same way share one."""
 _MOST_ANSWERS = 4
-_MOST_TOGETHER = 4
+_MOST_TOGETHER = 8
 _LONGEST_ANSWER = 150
 _LONGEST_THING = 160
 
@@ -112,7 +112,7 @@ def _print_map(terminal: Terminal, parting: GroupFinding) -> None:
     widths = [max(2, len(label)) + 1 for label in labels]
     rows = [*_rows(parting, range(len(parting.goods)), "good", "green")]
     rows += _rows(parting, range(len(parting.goods), len(parting.runs)), "bad", "red")
-    head = max(display_width(label) for label, *_ in rows) + 2
+    head = max(display_width(label) for label, answers, _ in rows if answers) + 2
     start, end = _window(widths, parting.at or 0, room(terminal, head))
     before, behind = "… " if start else "", " …" if end < len(labels) else ""
 
@@ -123,6 +123,9 @@ def _print_map(terminal: Terminal, parting: GroupFinding) -> None:
 
     line(Span("  step".ljust(head), "dim"), [Span(label, "dim") for label in labels])
     for label, answers, style in rows:
+        if not answers:
+            terminal.line(Span(label, "dim"))
+            continue
         cells = [
             Span(_letter(answer), style if number in parting.deciding else "") for number, answer in enumerate(answers)
         ]
@@ -205,26 +208,35 @@ def _cause_lines(parting: GroupFinding, cause: GroupCause) -> Iterator[Line]:
     place = f": {safe_line(first.feature.place, 60)}" if first.feature.place else ""
     where = "" if cause.column == parting.at else f", from step {_column_label(parting.columns[cause.column])} on"
     yield Span(f"{cause.kind.value}{place}", "bold"), Span(where, "dim")
-    yield from _thing(first, "  ")
+    yield Span("  "), _thing(first)
     yield Span(f"  {_rates(first)}"), Span(f" · {_chance(first.evidence)}", "dim")
     if others:
         yield (Span(f"  always together with {'it' if len(others) == 1 else 'it, and not to be told apart'}:", "dim"),)
-        for one in others[:_MOST_TOGETHER]:
-            same = (one.feature.kind, one.feature.place) == (first.feature.kind, first.feature.place)
-            kind = one.feature.kind.value if one.feature.kind is not None else ""
-            named = f"{kind}: {one.feature.place}" if one.feature.place else kind
-            yield from _thing(one, "    ", "" if same else f"{named}: ")
-        if more := len(others) - _MOST_TOGETHER:
-            yield from [] if more < 0 else [(Span(f"    … and {more} more", "dim"),)]
+        yield from _together(first, others[:_MOST_TOGETHER])
+        if len(others) > _MOST_TOGETHER:
+            yield (Span(f"    … and {len(others) - _MOST_TOGETHER} more", "dim"),)
 
 
-def _thing(one: TestedFeature, indent: str, before: str = "") -> Iterator[Line]:
+def _together(first: TestedFeature, others: Sequence[TestedFeature]) -> Iterator[Line]:
+    """What stands in one place in one line."""
+    places: dict[str, list[TestedFeature]] = {}
+    for one in others:
+        kind = one.feature.kind.value if one.feature.kind is not None else ""
+        named = ": ".join(word for word in (kind, one.feature.place) if word)
+        same = (one.feature.kind, one.feature.place) == (first.feature.kind, first.feature.place)
+        places.setdefault("" if same else f"{named}: ", []).append(one)
+    for named, things in places.items():
+        between = [part for one in things for part in (Span("  "), _thing(one))]
+        yield Span("    "), Span(named, "dim"), *between[1:]
+
+
+def _thing(one: TestedFeature) -> Span:
     """What the bad runs have more often, with ``+``; what they lack, with ``−``."""
     text, is_in_bad = one.feature.text, one.is_in_bad
     if not is_in_bad and one.feature.opposite:
         text, is_in_bad = one.feature.opposite, True
     sign, style = ("+", "green") if is_in_bad else ("−", "red")
-    yield Span(indent), Span(before, "dim"), Span(f"{sign} {safe_line(text, _LONGEST_THING)}", style)
+    return Span(f"{sign} {safe_line(text, _LONGEST_THING)}", style)
 
 
 def _rates(one: TestedFeature) -> str:
