@@ -15,10 +15,10 @@ from rewind.compare.align import Row
 from rewind.compare.attribution import DecisionWords, Use
 from rewind.compare.comparison import Comparison, answer_status, heard, status_of
 from rewind.compare.delta import LASTING, Aspect, Difference, FieldPlace
-from rewind.compare.run import ComparedRun, Move
+from rewind.compare.run import ComparedRun, Move, is_held_elsewhere
 from rewind.compare.texts import without_noise
 from rewind.compare.tool_results import ResultChange, result_change
-from rewind.conversation.context import Fate, parts_text
+from rewind.conversation.context import ContextPlace, Fate, parts_text
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import settings_of
 from rewind.dataclass import dataclass
@@ -145,8 +145,11 @@ def _folded(first: Cause, later: Cause) -> Cause:
 def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Iterator[Cause]:
     """What differs at the row, and what came into the conversation earlier and stayed there; in order of steps. What
     is but the answer of another conversation is followed by what made that one."""
+    stateful = any(is_held_elsewhere(run.asked(move.index)) for run, move in _sides(comparison, row))
     for place in (*comparison.earlier(row), row):
         differences = comparison.differences(place)
+        if stateful:
+            differences = (*differences, *_lost_history(comparison, place))
         for aspect, kind in KIND_OF_ASPECT.items():
             found = [one for one in differences if one.aspect is aspect]
             # An answer that failed names no model: what answered before it is known from there.
@@ -168,6 +171,27 @@ def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Ite
                         )
                         continue
                 yield Cause(kind=kind, since=since, differences=(one,), standing=_standing(one))
+
+
+def _sides(comparison: Comparison, row: Row) -> list[tuple[ComparedRun, Move]]:
+    """The calls to models of a row, each with its run."""
+    sides = ((comparison.a, row.a), (comparison.b, row.b))
+    return [(run, move) for run, move in sides if move is not None and move.sketch is not None]
+
+
+def _lost_history(comparison: Comparison, row: Row) -> Iterator[Difference]:
+    """What the provider holds of the conversation, where only one of the two calls goes on from it."""
+    sides = _sides(comparison, row)
+    goes_on = [is_held_elsewhere(run.asked(move.index)) for run, move in sides]
+    if len(sides) < 2 or goes_on[0] == goes_on[1]:
+        return
+    run, move = sides[goes_on.index(True)]
+    held = "\n".join(parts_text(message.parts) for message in run.held(move)) or "(not recorded)"
+    before, after = (held, None) if goes_on[0] else (None, held)
+    fate = Fate.DROPPED if goes_on[0] else Fate.ADDED
+    yield Difference(
+        aspect=Aspect.HISTORY, place=ContextPlace(None), fate=fate, before=before, after=after, about="conversation"
+    )
 
 
 _FIGURES_OF_EVERY_CALL = 2
@@ -214,7 +238,8 @@ def _is_of_its_path(comparison: Comparison, row: Row, difference: Difference) ->
         return ""
     if difference.aspect is Aspect.TOOL_OUTPUT:
         return "only one run asked for it"
-    if difference.aspect is Aspect.INPUT or difference.fate is Fate.REORDERED:
+    held = isinstance(difference.place, ContextPlace) and difference.place.index is None
+    if difference.aspect is Aspect.INPUT or difference.fate is Fate.REORDERED or held:
         return ""
     text = without_noise(difference.before or difference.after or "")
     sides = (comparison.a, row.a), (comparison.b, row.b)
@@ -400,6 +425,8 @@ def _sampling(comparison: Comparison, row: Row) -> Cause:
     reworded = [one for one in comparison.earlier(row) if comparison.relation(one).reworded]
     since = reworded[0] if reworded else row
     assert row.b is not None, "two moves are compared"
+    if row.b.sketch is None:
+        return Cause(kind=CauseKind.SAMPLING, since=since, evidence=_tries(row), standing=Standing.SAMPLED)
     settings = settings_of(comparison.b.asked(row.b.index), comparison.b.provider(row.b.index))
     facts = [f"{name} {json_text(settings[name])}" for name in ("temperature", "top_p", "seed") if name in settings]
     if not any(name in settings for name in ("temperature", "top_p")):

@@ -180,6 +180,10 @@ def _error(cause: Cause) -> str:
     if row.a is None or row.b is None:
         return cause.kind.value
     good, bad = status_of(row.a), status_of(row.b)
+    if _is_miss(row.b):
+        return "a miss: Rewind refused the call, since it was not recorded"
+    if _is_miss(row.a):
+        return "the good run had a miss: Rewind refused the call, since it was not recorded"
     if row.a.failed == row.b.failed:
         return f"provider error: {good} in the good run, {bad} in the bad one"
     return (
@@ -187,6 +191,15 @@ def _error(cause: Cause) -> str:
         if row.b.failed
         else f"the good run got a provider error: {good}, the bad one an answer"
     )
+
+
+def _is_miss(move: Move) -> bool:
+    """Whether a replay refused the call: no provider said so."""
+    head = move.step.response.head if move.step.response is not None else None
+    return head is not None and any(name.lower() == _MISS for name, _ in head.headers)
+
+
+_MISS = "x-rewind-miss"
 
 
 def _path(row: Row) -> str:

@@ -82,9 +82,9 @@ def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Ed
     if run.provider(good.index) is not other.provider(bad.index):
         return  # what else one API is given means nothing to another
     match cause.kind:
-        case CauseKind.MODEL if good.model_asked:
+        case CauseKind.MODEL if good.model_asked and not _is_deployment(bad):
             yield SetModel(origin)
-        case CauseKind.SNAPSHOT if good.model_answered:
+        case CauseKind.SNAPSHOT if good.model_answered and not _is_deployment(bad):
             yield SetModel(TextValue(good.model_answered))
         case CauseKind.TOOLS:
             yield SetParameter(("tools",), origin if asked.tools else TextValue(""))
@@ -97,6 +97,11 @@ def _edits(finding: Finding, cause: Cause, good: Move, bad: Move) -> Iterator[Ed
                 yield SetToolResult(one.tool, origin)
         case CauseKind.INPUT | CauseKind.TOOL_OUTPUT | CauseKind.HISTORY:
             yield from _in_messages(finding, cause, good, bad, origin)
+
+
+def _is_deployment(move: Move) -> bool:
+    """Whether the address decides which model answers, as with Azure: what the body says of it is not read."""
+    return "/deployments/" in move.step.request.head.path
 
 
 def _tells_tools_apart(cause: Cause) -> bool:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from rewind.compare.align import Row
 from rewind.compare.cause import Cause, CauseKind
 from rewind.compare.comparison import Comparison
-from rewind.compare.run import Move
+from rewind.compare.run import Move, lacks_history
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import NOTHING, Sketch, settings_of
 from rewind.dataclass import dataclass
-from rewind.model.message import results_in
+from rewind.model.message import Role, results_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class RuledOut:
 
 
 def ruled_out(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tuple[RuledOut, ...]:
-    """What was the same when the answers parted."""
+    """What was the same when the answers parted, as far as both recordings hold it."""
     if row.a is None or row.b is None or row.a.sketch is None or row.b.sketch is None:
         return ()
     suspected = {cause.kind for cause in causes}
@@ -32,7 +32,8 @@ def ruled_out(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tupl
 
 def _facts(comparison: Comparison, other: Move, move: Move, sketch: Sketch) -> Iterator[tuple[CauseKind, str]]:
     asked = comparison.b.asked(move.index)
-    yield CauseKind.MODEL, asked.model or "none named"
+    if asked.model:
+        yield CauseKind.MODEL, asked.model
     if move.model_answered == other.model_answered != asked.model and move.model_answered:
         yield CauseKind.SNAPSHOT, move.model_answered
     if sketch.system != NOTHING:
@@ -43,12 +44,14 @@ def _facts(comparison: Comparison, other: Move, move: Move, sketch: Sketch) -> I
     if settings:
         shown = ", ".join(f"{name} {json_text(value)}" for name, value in settings.items())
         yield CauseKind.PARAMETERS, shown
-    if asked.messages:
+    if any(message.role is Role.USER and message.parts for message in asked.messages):
         yield CauseKind.INPUT, ""
     results = sum(1 for _ in results_in(asked.messages))
     if results:
         yield CauseKind.TOOL_OUTPUT, f"{results}"
-    yield CauseKind.HISTORY, f"{len(asked.messages)} messages"
+    sides = ((comparison.a, other), (comparison.b, move))
+    if asked.messages and not any(lacks_history(run, one) for run, one in sides):
+        yield CauseKind.HISTORY, f"{len(asked.messages)} messages"
 
 
 def _letters(part: object) -> str:

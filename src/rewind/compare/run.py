@@ -202,6 +202,16 @@ class ComparedRun:
         return sketch_of(self.asked(index), self.provider(index), self.recording.session.start.ignore)
 
 
+def lacks_history(run: ComparedRun, move: Move) -> bool:
+    """Whether the provider held a history that the recording does not have."""
+    return is_held_elsewhere(run.asked(move.index)) and not run.held(move)
+
+
+def is_held_elsewhere(asked: Asked) -> bool:
+    """Whether the provider is told to go on from what it keeps."""
+    return bool(asked.continues or asked.history)
+
+
 def _with_fallbacks(moves: Iterable[Move]) -> Iterator[Move]:
     """What failed and was then asked of another model belongs to the move that came of it, as tries do."""
     failed: dict[Hashable, Move] = {}

@@ -10,7 +10,7 @@ from rewind.compare.run import ComparedRun
 from rewind.conversation.outline import read_step
 from rewind.conversation.sketch import said_of, sketch_of
 from rewind.match.call import understand
-from rewind.model.http import HttpRequest, RequestHead, ResponseHead
+from rewind.model.http import Headers, HttpRequest, RequestHead, ResponseHead
 from rewind.model.ids import SessionId
 from rewind.model.session import Recording, Session, SessionStart, Status
 from rewind.model.step import Ending, Reading, Step, StepRequest, StepResponse
@@ -34,6 +34,7 @@ class Tape:
         at: float | None = None,
         path: str = "/v1/messages",
         host: str = "api.anthropic.com",
+        headers: Headers = (),
     ) -> None:
         index = len(self.steps) + 1
         head = RequestHead(
@@ -58,7 +59,7 @@ class Tape:
             ),
             response=StepResponse(
                 ending=ending,
-                head=ResponseHead(status=status, reason="", headers=(("content-type", "application/json"),)),
+                head=ResponseHead(status=status, reason="", headers=(("content-type", "application/json"), *headers)),
                 ms=5000.0,
                 reading=Reading(model=answer.get("model")),
             ),
