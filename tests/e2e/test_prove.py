@@ -27,11 +27,14 @@ from rewind.store.library import Library
 pytestmark = pytest.mark.e2e
 
 AGENT = """
+import os
 import sys
 from pathlib import Path
 from typing import Any
 from rewind.demo import agent
 
+assert os.environ["ANTHROPIC_API_KEY"]
+agent.ORDERS["8821"]["visits"] = int(os.environ.get("VISITS", 7))
 agent.run("8821", Path(sys.argv[1]).read_text())
 """
 
@@ -215,6 +218,31 @@ def test_a_provider_that_rejects_every_probe_is_an_error_and_no_verdict(
     assert bisect_proving(two_runs, "--yes") == ExitCode.ENVIRONMENT
     assert f"The provider could not be asked: it answered {status}." in capfd.readouterr().err
     assert two_runs.asked == before + probes
+
+
+def test_an_agent_that_does_not_start_without_its_key_is_an_error_and_no_verdict(
+    two_runs: Bench, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    capfd.readouterr()
+    assert bisect_proving(two_runs, "--yes") == ExitCode.ENVIRONMENT
+    assert "The provider could not be asked: ANTHROPIC_API_KEY is not set here" in capfd.readouterr().err
+
+
+def test_tools_may_return_something_else_than_they_did(
+    two_runs: Bench, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISITS", "8")
+    capfd.readouterr()
+    assert bisect_proving(two_runs, "--yes", "--max-calls", "2", "--json") == ExitCode.DIFFERENT
+    shown, talk = capfd.readouterr()
+    proof = json.loads(shown)["proof"]
+    assert (proof["drifted"], proof["verdict"], proof["more_calls"]) == (2, "cannot_tell", 8), (
+        "one of each proves nothing"
+    )
+    assert "what these tools return may differ from what they returned" in talk
+    assert bisect_proving(two_runs, "--yes", "--exact") == ExitCode.MISS
+    assert "A probe never reached the step." in capfd.readouterr().err
 
 
 def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
