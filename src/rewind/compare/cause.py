@@ -13,8 +13,9 @@ from enum import IntEnum, StrEnum
 
 from rewind.compare.align import Row
 from rewind.compare.attribution import DecisionWords, Use
-from rewind.compare.comparison import Comparison, answer_status, heard, status_of
-from rewind.compare.delta import LASTING, Aspect, Difference, FieldPlace
+from rewind.compare.comparison import FOLDER_NAME, Comparison, answer_status, heard, status_of
+from rewind.compare.default_parameters import is_idle
+from rewind.compare.delta import LASTING, Aspect, Difference
 from rewind.compare.run import ComparedRun, Move, is_held_elsewhere
 from rewind.compare.texts import without_noise
 from rewind.compare.tool_results import ResultChange, result_change
@@ -100,9 +101,18 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
     last = row if paired else _last_shared(comparison, row)
     suspects = [] if last is None else [*_suspects(comparison, last, frozenset())]
     found = ranked(_judged(comparison, row, suspects))
+    if any(cause.standing < Standing.SAMPLED for cause in found):
+        found = tuple(cause for cause in found if not _is_folder(cause))
     if not paired:
         return ranked([*found, Cause(kind=CauseKind.PATH, since=row)])
     return with_sampling(comparison, row, found)
+
+
+def _is_folder(cause: Cause) -> bool:
+    """Whether nothing differs but where the runs ran, which explains nothing that anything else could."""
+    return bool(cause.differences) and all(
+        one.noise is not None and FOLDER_NAME in one.noise.names for one in cause.differences
+    )
 
 
 def with_sampling(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tuple[Cause, ...]:
@@ -227,7 +237,7 @@ def _standing(difference: Difference) -> Standing:
     """By itself, before it is known what the answer takes up."""
     if difference.noise is not None:
         return Standing.DATED if difference.noise.may_be_fact else Standing.VOLATILE
-    if difference.aspect is Aspect.PARAMETERS and _is_idle(difference):
+    if difference.aspect is Aspect.PARAMETERS and is_idle(difference):
         return Standing.IDLE
     return Standing.CHANGED
 
@@ -289,41 +299,6 @@ _TELLING_WORDS = 12
 def _step(row: Row) -> str:
     a, b = row.indexes
     return f"{a}" if a == b else f"{a} / {b}"
-
-
-_DEFAULTS = {
-    "frequency_penalty": {"0"},
-    "logprobs": {"false"},
-    "n": {"1"},
-    "parallel_tool_calls": {"true"},
-    "presence_penalty": {"0"},
-    "service_tier": {'"auto"', '"default"'},
-    "store": {"true", "false"},
-    "temperature": {"1"},
-    "text": {'{"format":{"type":"text"}}'},
-    "tool_choice": {'"auto"', '{"type":"auto"}'},
-    "top_logprobs": {"0"},
-    "top_p": {"1"},
-    "truncation": {'"disabled"'},
-}
-"""Values that providers take where nothing is said."""
-_WITHOUT_EFFECT = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"})
-"""What is for the provider's books: no model reads it."""
-_NOTHING = frozenset({"null", "[]", "{}", '""', "false"})
-
-
-def _is_idle(difference: Difference) -> bool:
-    """Whether a parameter says in both runs what would hold anyway."""
-    if not isinstance(difference.place, FieldPlace):
-        return False
-    name, inner = difference.place.name, len(difference.place.path) > 1
-    if name in _WITHOUT_EFFECT:
-        return True
-    defaults = _NOTHING | (set() if inner else _DEFAULTS.get(name, set()))
-    return all(
-        one is None or one in defaults or one.removesuffix(".0") in defaults
-        for one in (difference.before, difference.after)
-    )
 
 
 # ── how much speaks for it ───────────────────────────────────────────────────────────────────────────────────

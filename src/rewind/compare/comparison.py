@@ -33,6 +33,7 @@ from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Asked, Message, Thinking
 from rewind.model.step import Ending, Step
 
+FOLDER_NAME = "a folder"
 _DRAWN = ("an id",)
 """Made up at random by providers and frameworks, never chosen by a model."""
 
@@ -185,7 +186,7 @@ class Comparison:
             return found
         after = self._folders.as_in_first(found.after)
         noise = None if after == found.after else noise_of(found.aspect, found.before, after)
-        return found if noise is None else replace(found, noise=replace(noise, names=(*noise.names, "a folder")))
+        return found if noise is None else replace(found, noise=replace(noise, names=(*noise.names, FOLDER_NAME)))
 
     @cached_property
     def _folders(self) -> RunFolders:
