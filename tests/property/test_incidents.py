@@ -15,13 +15,13 @@ from support.incidents.score import IncidentVerdict, good_share, score_table, ve
 from support.incidents.stage import LEVELS
 from support.planted_recording import Played
 
-pytestmark = pytest.mark.torture
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 GOALS = {0: 0.95, 1: 0.92, 2: 0.85, 3: 0.80}
 SAME = 0.95
 AGENTS = (*DEVELOPMENT, *HELD_OUT)
 EVERY = 1 if ALL else 16 if QUICK else 5
 """Of how many incidents one is run."""
-PAIRS_OF_EACH = 34 if ALL else 1 if QUICK else 2
+PAIRS_OF_EACH = 21 if ALL else 1 if QUICK else 2
 """Pairs of mere noise, of every agent and level."""
 
 
