@@ -183,8 +183,11 @@ def _account(view: View) -> str:
 def _triage_mind(view: View) -> Intent:
     if "account" not in view.asked:
         return say(
-            "noted",
-            states("[Noted|Understood|All right], [I'll pass that on|that is noted|we will keep it in mind]."),
+            "noted: the bank",
+            states(
+                "[Noted|Understood]: [to your bank|money goes to your bank|your bank, not a card].",
+                "[All right|Thanks], [I'll pass on|I will remember] that it [goes to|is for] your bank.",
+            ),
             states("[What can I do for you?|How can I help?|What is it about?]"),
         )
     if not view.did("lookup_account"):
@@ -220,11 +223,13 @@ def _desk_for(view: View) -> str:
 
 
 def _scribe_mind(view: View) -> Intent:
+    trouble = "was charged twice" if "charged twice" in view.asked else "has an error on a device"
     return say(
-        "sums up",
+        f"sums up: {trouble}",
         states(
-            "[A caller|The caller|A customer] [needs help|asks for help] [with their account|].",
-            "[Somebody|A customer] [called|is on the line] [because of a problem|with a problem].",
+            f"[A caller|The caller|A customer] {trouble} [and needs help|and asks for help|].",
+            f"[Somebody called who|There is a customer who] {trouble}.",
+            f"[In short|Summary]: the [caller|customer] {trouble}.",
         ),
     )
 
