@@ -245,9 +245,13 @@ def test_tools_may_return_something_else_than_they_did(
     assert "A probe never reached the step." in capfd.readouterr().err
 
 
-def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench) -> None:
-    one = bench.record("one", "Look the account up, then refund what is due.")
-    other = bench.record("other", "Look the account up, then refund what is due.")
-    finding = bench.finding(one, other)
+def test_runs_that_do_not_part_leave_nothing_to_prove(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    good = bench.record("good", "Look the account up, then refund what is due.")
+    bad = bench.record("bad", "Look the account up, then refund what is due.")
     with pytest.raises(NothingToProve):
-        bench.prove(finding, other)
+        bench.prove(bench.finding(good, bad), bad)
+    before = bench.asked
+    capfd.readouterr()
+    assert bisect_proving(bench, "--yes") == ExitCode.OK
+    assert "There is nothing to prove: the runs do not part. Nothing was asked." in capfd.readouterr().err
+    assert bench.asked == before

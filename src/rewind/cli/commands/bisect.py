@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rewind.cli.app import App, common_options, complete_session, json_option, print_json
+from rewind.cli.app import App, common_options, complete_session, json_option, print_json, warn
 from rewind.cli.options import ProveFlags, prove_options
 from rewind.cli.progress import progress_line
 from rewind.cli.screens.bisect import print_next, print_pair
@@ -170,6 +170,8 @@ def command(
             from rewind.cli.fork_runs import run_proof
 
             proof = run_proof(app, found, flags, given, bad_if=bad_if, quiet=as_json)
+        elif flags.proves:
+            warn("There is nothing to prove: the runs do not part. Nothing was asked.")
         if as_json:
             print_json(views.bisection(found) | ({} if proof is None else {"proof": views.proof(proof)}))
         else:

@@ -88,7 +88,8 @@ def print_proof(terminal: Terminal, proof: "Proof") -> None:
     print_hanging(terminal, [(Span(sure),)], label="Sure", indent=_FACTS)
     print_hanging(terminal, [(Span(_price(proof)),)], label="Price", indent=_FACTS)
     if proof.stopped is not None:
-        print_hanging(terminal, [(Span(f"stopped early: {proof.stopped}", "yellow"),)], indent=_FACTS)
+        more = f"; --max-calls {proof.live_calls + proof.more_calls} may tell" if proof.more_calls is not None else ""
+        print_hanging(terminal, [(Span(f"stopped early: {proof.stopped}{more}", "yellow"),)], indent=_FACTS)
 
 
 def _headline(proof: "Proof") -> tuple[str, str, str]:
