@@ -128,7 +128,7 @@ def context_of(asked: Asked, held: Sequence[Message] = ()) -> tuple[ContextEntry
         entries.append(ContextEntry("tools", text, message_digest(Message(Role.SYSTEM, (Text(text),)))))
     for message in held:
         entries += [replace(entry, held=True) for entry in message_entries(message, None)]
-    number = asked.prompt_entries
+    number = asked.number(0)
     for message in asked.messages:
         entries += message_entries(message, number)
         number += message.entries

@@ -144,8 +144,8 @@ class Asked:
     system: tuple[Part, ...] = ()
     """The instructions that stand before the conversation."""
     messages: tuple[Message, ...] = ()
-    prompt_entries: int = field(default=0, compare=False)
-    """How many entries of the request's list stand before ``messages``, because they are instructions."""
+    listed: int | None = field(default=None, compare=False)
+    """How many entries the request's own list has; ``None`` where that is one for each message."""
     tools: tuple[ToolDefinition, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """All else that was set: temperature, limits, formats, tool choice; names as the API has them."""
@@ -161,7 +161,10 @@ class Asked:
 
     def number(self, at: int) -> int:
         """Where the message stands in the request's own list, from 0: the i of ``messages[i]`` everywhere."""
-        return self.prompt_entries + sum(message.entries for message in self.messages[:at])
+        if self.listed is None:
+            return at
+        # Counted from the end: what is asked for is mostly new, and instructions stand before all others.
+        return self.listed - sum(message.entries for message in self.messages[at:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """A message has one number: what ``inspect --context`` and ``bisect`` show is what ``fork --set messages[i]`` takes."""
 
+import json
+
 import pytest
 
 from rewind.conversation.context import context_of
@@ -26,9 +28,11 @@ def test_every_entry_stands_where_its_number_says(api: Api) -> None:
     request = api.request()
     patcher = identify(request.head).patcher_for(request.head, document(request))
     turns = patcher.turns(document(request))
-    read = asked(request)
-    assert read.number(len(read.messages)) == len(turns)
-    for entry in context_of(read):
-        if entry.message is not None and entry.message.index is not None and entry.text:
-            alone = patcher.message(turns[entry.message.index])
-            assert alone.role.value in (entry.what, Role.USER.value), entry
+    placed = [entry for entry in context_of(asked(request)) if entry.message is not None]
+    assert {entry.what for entry in placed} == {"user", "assistant", "tool"}
+    for entry in placed:
+        assert entry.message is not None and entry.message.index is not None
+        alone = patcher.message(turns[entry.message.index])
+        by_model = entry.what == "assistant"
+        assert (alone.role is Role.ASSISTANT) == by_model
+        assert entry.what != "tool" or entry.text in json.dumps(turns[entry.message.index])

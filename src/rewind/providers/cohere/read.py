@@ -53,7 +53,7 @@ class CohereReader:
             model=words_at(document, "model") or None,
             system=system,
             messages=messages,
-            prompt_entries=0 if older else len(turns) - len(messages),
+            listed=len(turns) or None,
             tools=_older_tools(document) if older else tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS_V1 if older else _READ_FIELDS),
             streamed=at(document, "stream") is True,

@@ -68,10 +68,12 @@ class GeminiReader:
         # Code Assist wraps the request, and so may one that only wants its tokens counted.
         wrapped = inner(inner(document, "request"), "generateContentRequest")
         settings = field(wrapped, "generationConfig")
+        contents = listed(at(wrapped, "contents"))
         return Asked(
             model=_model(request, document),
             system=parts_of(field(wrapped, "systemInstruction")),
-            messages=turns_of(listed(at(wrapped, "contents"))),
+            messages=turns_of(contents),
+            listed=len(contents),
             tools=tuple(tools_of(at(wrapped, "tools"))),
             parameters={
                 **parameters_of(document, _READ_FIELDS),

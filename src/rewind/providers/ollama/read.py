@@ -32,7 +32,7 @@ class OllamaReader:
             model=words_at(document, "model") or None,
             system=parts_of(at(document, "system")) + system,
             messages=messages + _prompt(document),
-            prompt_entries=len(turns) - len(messages),
+            listed=len(turns) or None,
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
             # Ollama streams unless it is told not to.

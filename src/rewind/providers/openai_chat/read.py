@@ -107,7 +107,7 @@ class OpenAIChatReader:
             model=words_at(document, "model") or words_at(document, "model_id") or deployed(request.head) or None,
             system=system,
             messages=messages + input_messages(at(document, "prompt")),
-            prompt_entries=len(turns) - len(messages),
+            listed=len(turns) or None,
             tools=tools_in(document),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True or request.head.path.endswith("/chat_stream"),

@@ -66,7 +66,7 @@ class OpenAIResponsesReader:
             model=words_at(document, "model") or None,
             system=(*content_of(at(document, "instructions")), *(part for turn in leading for part in turn.parts)),
             messages=turns[len(leading) :],
-            prompt_entries=len(leading) + len(brought),
+            listed=len(given),
             tools=tuple(_tool(tool) for tool in _tools(document, *brought)),
             parameters=parameters_of(document, _READ_FIELDS),
             streamed=at(document, "stream") is True,
