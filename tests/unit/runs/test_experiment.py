@@ -113,6 +113,16 @@ def test_answers_that_are_like_neither_run_end_it() -> None:
     assert proof.stopped == "10 of 10 answers as it was are like neither run (--bad-if says which are bad)"
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.8])
+def test_of_several_suspects_that_do_nothing_hardly_ever_one_is_blamed(rate: float) -> None:
+    false, total = 0, effort(400, 4_000)
+    for seed in range(total):
+        model = Model(lambda _: rate, calls=80, seed=seed)
+        suspects = [put_back(what=name) for name in ("the system prompt", "the tools", "the model")]
+        false += bool(settled(Experiment(model, suspects=4), *suspects).proven)
+    assert false <= 0.05 * total
+
+
 def test_no_suspect_leaves_the_request_as_it_was() -> None:
     proof = settled(Experiment(Model(lambda _: 1)))
     assert proof.verdict is ProofVerdict.NOTHING_PUT_BACK and proof.control.rate.of == 5
