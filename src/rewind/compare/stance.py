@@ -129,18 +129,21 @@ def _has_cue(joined: str) -> bool:
 
 
 def _clauses(words: list[str]) -> Iterator[list[str]]:
+    """What stands between commas and conjunctions; a condition is no statement."""
     clause: list[str] = []
-    for word in words:
+    opener = ""
+    for word in (*words, ","):
         if word in CLAUSE_ENDS:
-            if clause:
+            if clause and opener not in _CONDITIONS:
                 yield clause
+            if clause or word != ",":
+                opener = word
             clause = []
         else:
             clause.append(word)
-    if clause:
-        yield clause
 
 
+_CONDITIONS = frozenset({"if", "when", "unless", "wenn", "falls"})
 _MODALS = frozenset({"may", "might", "could", "would"})
 """What is only thought of is neither said nor denied."""
 _WEAK_CUES = frozenset({"no", "without", "nothing", "nobody", "neither", "nor", "ohne", "sans", "sin", "sem", "senza"})
@@ -154,6 +157,10 @@ _AUXILIARIES = frozenset(
     )
 )
 """One of them stands before a "not" that turns a sentence; else it only sets one thing against another."""
+
+
+def _is_auxiliary(word: str) -> bool:
+    return word in _AUXILIARIES or "'" in word
 
 
 _OTHERS = frozenset({"others", "other", "rest", "alternatives"})
@@ -186,7 +193,7 @@ def _read_clause(
         elif word not in ALL_STOP_WORDS and word not in POLITE and word != "?":
             said.append((at, stem(word)))
     contrasts = first is not None and clause[first] == "not" and (first > 0 or not begins)
-    if first is not None and contrasts and _AUXILIARIES.isdisjoint(clause[max(0, first - 3) : first]):
+    if first is not None and contrasts and not any(map(_is_auxiliary, clause[max(0, first - 3) : first])):
         return  # "use the new one, not the old one"
     if first is not None and not _OTHERS.isdisjoint(clause[:first]):
         return  # "the others do not fit"

@@ -135,7 +135,7 @@ class _Reader:
         self.found = [match for match in _TOKEN.finditer(text) if match.lastgroup != "space"]
         self.words = [match[0].lower().replace("’", "'") for match in self.found if match.lastgroup in _WORDS]
         self.language = language_of(self.words, text)
-        self.numbers = NUMBER_WORDS.get(self.language or "en", NUMBER_WORDS["en"])
+        self.numbers = NUMBER_WORDS.get(self.language, NUMBER_WORDS[""])
         self.places: list[int] = []
         """Positions of the tokens that ``stems`` are of."""
         self.stems: list[str] = []
@@ -194,7 +194,7 @@ class _Reader:
         if word in DAYS and (word not in AMBIGUOUS_DAYS or (self.language == "de" and word != "hier")):
             self.facts.append((at, FactKind.DATE, DAYS[word], "day", match[0]))
         elif self._keep_stems(at, word) and not begins and len(word) > 1 and match[0][0].isupper():
-            self.facts.append((at, FactKind.NAME, word, "", match[0]))
+            self.facts.append((at, FactKind.NAME, word.removesuffix("'s"), "", match[0].removesuffix("'s")))
         return at
 
     def _keep_stems(self, at: int, word: str) -> bool:

@@ -170,6 +170,11 @@ NUMBER_WORDS: dict[str, dict[str, float]] = {
     "it": _numbered("due tre quattro cinque sei sette otto nove dieci undici dodici", 2)
     | _numbered("venti trenta quaranta cinquanta", 20, 10),
 }
+_ENGLISH = _words("once due dos null elf sei cent tre") | NUMBER_WORDS["en"].keys()
+NUMBER_WORDS[""] = NUMBER_WORDS["en"] | {
+    word: value for words in list(NUMBER_WORDS.values()) for word, value in words.items() if word not in _ENGLISH
+}
+"""Where the language is not known: all that are no English words."""
 TENS = _words(_TENS)
 
 MONTHS: dict[str, int] = {}
@@ -232,6 +237,7 @@ NEGATIVE_FORMS = {
     "dismissed": "approve",
     "disallowed": "approve", "prohibited": "approve", "forbidden": "approve", "abgelehnt": "approve",
     "refusé": "approve", "refusée": "approve", "rechazado": "approve", "rechazada": "approve", "recusado": "approve",
+    "broken": "succeed",
     "failed": "succeed", "fails": "succeed", "fail": "succeed", "failing": "succeed", "failure": "succeed",
     "unsuccessful": "succeed", "unsuccessfully": "succeed", "fehlgeschlagen": "succeed",
     "disqualified": "eligib",
@@ -256,9 +262,7 @@ POSITIVE_FORMS = {
 }  # fmt: skip
 OPPOSITES: dict[str, str] = {}
 for _pair in _listed(
-    "increase/decrease increased/decreased increases/decreases rise/fall rises/falls rose/fell rising/falling "
-    "up/down "
-    "higher/lower highest/lowest high/low above/below open/closed opened/closed before/after enable/disable "
+    "up/down higher/lower highest/lowest high/low above/below open/closed opened/closed before/after enable/disable "
     "enabled/disabled buy/sell bought/sold left/right more/less most/least maximum/minimum positive/negative "
     "always/never first/last early/late earlier/later guilty/innocent safe/dangerous malignant/benign allow/block "
     "allowed/blocked include/exclude included/excluded start/stop started/stopped add/remove added/removed "
@@ -275,6 +279,9 @@ for _pair in _listed(
     _one, _other = _pair.split("/")
     OPPOSITES[_one] = OPPOSITES.get(_one, "") + f" {_other}"
     OPPOSITES[_other] = OPPOSITES.get(_other, "") + f" {_one}"
+_RISE = "rise rises rose risen rising increase increases increased grow grows grew gain gains gained climbed jumped"
+_FALL = "fall falls fell fallen falling decrease decreases decreased drop drops dropped decline declined lost shrank"
+OPPOSITES |= dict.fromkeys(_listed(_RISE), _FALL) | dict.fromkeys(_listed(_FALL), _RISE)
 
 # ── stems and language ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -112,7 +112,7 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
         stances = stance_of(before), stance_of(after)
         refuses = tuple(one.refuses for one in stances)
         cannot = tuple(one.cannot for one in stances)
-        if turned is None and cannot[0] != cannot[1] and not stances[cannot[0]].heads:
+        if turned is None and cannot[0] != cannot[1] and _answers(stances[cannot[0]], (old, new)[not cannot[0]]):
             yield Change(ChangeKind.REFUSAL, *(("cannot", "answers") if cannot[0] else ("answers", "cannot")), place)
         elif turned is None and refuses[0] != refuses[1] and not stances[refuses[0]].negated:
             said = ("refuses", "answers") if refuses[0] else ("answers", "refuses")
@@ -120,8 +120,9 @@ def _decisive(old: TextFacts, new: TextFacts, before: str, after: str, place: st
         asks = is_asking(before), is_asking(after)
         if asks[0] != asks[1]:
             yield Change(ChangeKind.ASKING, *(("asks", "tells") if asks[0] else ("tells", "asks")), place)
-    if is_answer and (names := _exchanged_subject(before, after)) is not None:
-        yield Change(ChangeKind.NAME, *names, place)
+        if turned is None and (words := _exchanged_word(old, new)) is not None:
+            yield Change(ChangeKind.WORDS, *words, place)
+            return
     if not (stance_of(before).refuses and stance_of(after).refuses) and _hardly_shared(old, new, is_answer):
         yield Change(ChangeKind.WORDS, excerpt(before), excerpt(after), place)
 
@@ -158,7 +159,7 @@ _MOST_FACTS = 100
 def _is_in(one: TextFact, others: Sequence[TextFact], text: TextFacts) -> bool:
     """Whether the other text has the fact in another form: a number without its unit, a date without its year."""
     if one.kind is FactKind.NAME:
-        return one.value in text.words
+        return one.value in text.words or f"{one.value}'s" in text.words
     for other in others[: 10 * _MOST_FACTS]:
         if one.kind is FactKind.DATE and other.kind is FactKind.DATE and one.unit == other.unit == "date":
             first, second = str(one.value), str(other.value)
@@ -205,23 +206,41 @@ def _contradict(one: TextFact, other: TextFact, gone: list[TextFact], come: list
             return one.unit == other.unit or one.kind is other.kind is FactKind.AMOUNT
         if one.unit or other.unit:
             return near >= 2 and alone
-        return (one.label == other.label != "") or near >= 2 or (alone and near >= 1) or (alone and not one.near)
+        return (
+            (one.label == other.label != "") or near >= 2 or (alone and (near >= 1 or not one.near or not other.near))
+        )
     if one.kind is not other.kind:
         return False
     if one.kind is FactKind.DATE:
         return one.unit == other.unit
     if one.kind is FactKind.CODE:
         return one.unit == other.unit and (near >= 1 or alone or one.label == other.label != "")
-    return near >= 2 or (one.label == other.label != "" and alone)
+    return near >= 2 or (near >= 1 and alone)
 
 
-def _exchanged_subject(before: str, after: str) -> tuple[str, str] | None:
-    """Two names at the beginning, where all the rest is the same word for word: "Paris is the capital"."""
-    one, _, rest = before.partition(" ")
-    other, _, rival = after.partition(" ")
-    if not rest or rest != rival or one.lower() in ALL_STOP_WORDS | POLITE or other.lower() in ALL_STOP_WORDS | POLITE:
+_SHORT = 8
+"""Words of a text in which each one counts."""
+
+
+def _exchanged_word(old: TextFacts, new: TextFacts) -> tuple[str, str] | None:
+    """The one word that two short texts differ in: "Number 3 is blue". Forms of verbs are often said otherwise."""
+    ours, theirs = ([word for sentence in one.sentences for word in sentence] for one in (old, new))
+    if len(ours) != len(theirs) or not 3 <= len(ours) <= _SHORT:
         return None
-    return (one, other) if one.isalpha() and other.isalpha() and one.istitle() and other.istitle() else None
+    pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
+    if len(pairs) != 1 or not _MEANINGLESS.isdisjoint(pairs[0]):
+        return None
+    one, other = pairs[0]
+    is_verb = any(one.endswith(end) and other.endswith(end) for end in ("ed", "ing", "ly"))
+    return None if is_verb or stem(one) == stem(other) else (one, other)
+
+
+_MEANINGLESS = ALL_STOP_WORDS | POLITE
+
+
+def _answers(stance: Stance, of_the_other: TextFacts) -> bool:
+    """Whether a text denies nothing that the other one speaks of."""
+    return not stance.heads and not stance.denied & of_the_other.stems
 
 
 # ── yes and no ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -254,9 +273,19 @@ def _turned(
             continue  # a word is used about several things
         saying = _around(text, flips & one.heads or flips)
         return (saying, denial) if swapped else (denial, saying)
+        # One sentence denies something, and the other one, of the same thing, nothing at all.
+    for one, other in ((old, new), (new, old)) if is_answer else ():
+        short = len(old_text.sentences) == len(new_text.sentences) == 1
+        opposed = {stem(rival) for head in one.heads for rival in OPPOSITES.get(head, "").split()} & other.affirmed
+        shares = len(old_text.stems & new_text.stems) >= 2
+        if short and shares and one.heads and not other.negated and not opposed:
+            sayings = " ".join(new_text.words[:6] if one is old else old_text.words[:6])
+            return (one.denials[0], sayings) if one is old else (sayings, one.denials[0])
     words = set(old_text.words), set(new_text.words)
     for word in sorted(words[0] - words[1]):
         for rival in OPPOSITES.get(word, "").split():
+            if stem(word) in old.denied or stem(rival) in new.denied:
+                continue  # "closed" and "not open"
             if rival in words[1] - words[0] and _alike(old_text, new_text, {stem(word), stem(rival)}) >= _MUCH_THE_SAME:
                 return word, rival
     return None
@@ -293,7 +322,7 @@ def _alike(old: TextFacts, new: TextFacts, less: Set[str] = frozenset()) -> floa
 # ── asking, and words ────────────────────────────────────────────────────────────────────────────────────────
 
 _COURTESY = re.compile(
-    r"anything else|something else|further|any (?:other )?questions?|help you|assist you|make sense"
+    r"anything else|something else|further|any (?:other )?questions?|(?:help|assist|do for) you|make sense"
     r"|more (?:information|details|help)"
     r"|would you like (?:me )?to|do you want (?:me )?to|shall i|should i|want me to|sound good|otra cosa"
     r"|sonst noch|autre chose"
@@ -343,6 +372,8 @@ def _hardly_shared(old: TextFacts, new: TextFacts, is_answer: bool) -> bool:
     if fewest == 0:
         terse = min(old, new, key=lambda one: len(one.stems))
         return is_answer and bool(terse.words) and not _DONE.issuperset(terse.words) and not terse.facts
-    if is_answer or fewest >= 8:
+    if fewest >= 8:
         return True
+    if is_answer:
+        return not {one.key for one in old.facts} & {one.key for one in new.facts}
     return all(len(one.words) <= 2 and ALL_STOP_WORDS.isdisjoint(one.words) for one in (old, new))

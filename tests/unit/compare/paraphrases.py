@@ -1,11 +1,14 @@
 """Pairs of final answers, by hand: the same in other words, and a changed fact in nearly the same words.
 
-The rules were made with the first half in view. The second half was written when they stood: 45 of its 47 pairs and 43
-of its 48 were told rightly at first sight. What was amiss (a time behind a comma, "isn't" behind a number, "Dr.",
-names of regions) was mended then.
+The rules were made with the first part in view. The second was written when they stood, and the third when the second
+was mended. At first sight 45 of 47 and 26 of 30 rewordings and 43 of 48 and 25 of 30 changed facts were told right; of
+the arguments 15 of 15 and 19 of 19. What was amiss was mended, as a class, each time.
 """
 
-Pair = tuple[str, str]
+from typing import Any
+
+Pair = tuple[Any, Any]
+"""Texts, or the arguments of a tool."""
 
 SAME: tuple[Pair, ...] = (
     # support
@@ -238,4 +241,124 @@ LATER_CHANGED: tuple[Pair, ...] = (
     ("The server is in eu-west-1.", "The server is in us-east-1."),
     ("Take the pills before meals.", "Take the pills after meals."),
     ("It is safe to mix these two drugs.", "It is not safe to mix these two drugs."),
+)
+
+# ── written after that ───────────────────────────────────────────────────────────────────────────────────────
+
+LAST_SAME: tuple[Pair, ...] = (
+    ("The museum is closed on Mondays.", "On Mondays the museum isn't open."),
+    ("I've added three unit tests for parse_date.", "parse_date now has 3 more unit tests."),
+    ("Your subscription renews on 1 July for $9.99.", "On July 1 it renews automatically; you'll be charged 9.99 USD."),
+    ("We don't ship to PO boxes.", "Delivery to PO boxes is not offered."),
+    ("The leak was in the connection pool; it is fixed now.", "I fixed it: the connection pool was leaking."),
+    ("Patients over 65 need a lower dose.", "A lower dose is needed for patients older than 65."),
+    ("The answer is 17.", "17"),
+    ("Based on the log, the worker crashed at 02:13.", "The worker crash happened at 02:13, as the log shows."),
+    ("You have 3 unread messages from Anna.", "Anna sent you three messages that are still unread."),
+    ("There is no record of a payment in May.", "I couldn't find a payment in May."),
+    ("Your table for four is booked at 19:30.", "Booked: a table for 4 people at 7:30 pm."),
+    ("This product contains nuts.", "Nuts are in this product."),
+    ("Her appointment is on Wednesday, 9:45.", "The appointment is Wednesday at 9:45 am."),
+    ("It will rain tomorrow in Oslo.", "Tomorrow: rain in Oslo."),
+    ("The lease can be ended with two months' notice.", "You can end the lease by giving 2 months of notice."),
+    ("I moved the file to archive/2025.", "The file is now in archive/2025."),
+    ("Shares dropped 4.2% after the report.", "After the report, the stock fell by 4.2 percent."),
+    ("Please upload a photo of the damage.", "Could you send me a picture of the damage?"),
+    ("Sorry, I can't share personal data.", "I'm not able to provide personal data."),
+    ("The build is broken because of a missing dependency.", "A dependency is missing, so the build fails."),
+    ("Use 200 g of flour and 2 eggs.", "You need two eggs and 200 grams of flour."),
+    ("The claim is valid.", "The claim holds: it's valid."),
+    ("Nein, das ist nicht erlaubt.", "Das ist leider nicht erlaubt."),
+    ("Il reste 12 places.", "Douze places sont encore disponibles."),
+    ("i check, server ok, 0 error", "I checked the server: it's OK, with 0 errors."),
+    ("The limit is 10 MB per file.", "Each file may have at most 10 MB."),
+    ("Your score: 87 out of 100.", "You scored 87 of 100 points."),
+    ("Retry after 30 seconds.", "Wait 30 s and then try again."),
+    ("Nothing was deleted.", "No files have been deleted."),
+    ("The red one costs more than the blue one.", "The blue one is cheaper than the red one."),
+)
+
+LAST_CHANGED: tuple[Pair, ...] = (
+    ("The museum is closed on Mondays.", "On Mondays the museum is open."),
+    ("I've added three unit tests for parse_date.", "parse_date now has 5 more unit tests."),
+    (
+        "Your subscription renews on 1 July for $9.99.",
+        "On July 1 it renews automatically; you'll be charged 19.99 USD.",
+    ),
+    ("We ship to PO boxes.", "Delivery to PO boxes is not offered."),
+    ("The leak is fixed now.", "The leak is not fixed yet."),
+    ("Patients over 65 need a lower dose.", "A higher dose is needed for patients older than 65."),
+    ("The answer is 17.", "19"),
+    ("Based on the log, the worker crashed at 02:13.", "The worker crash happened at 03:12, as the log shows."),
+    ("You have 3 unread messages from Anna.", "Anna sent you two messages that are still unread."),
+    ("There is a record of a payment in May.", "I couldn't find a payment in May."),
+    ("Your table for four is booked at 19:30.", "Booked: a table for 4 people at 8:30 pm."),
+    ("This product contains nuts.", "This product contains no nuts."),
+    ("Her appointment is on Wednesday, 9:45.", "The appointment is Friday at 9:45 am."),
+    ("It will rain tomorrow in Oslo.", "Tomorrow: rain in Bergen."),
+    ("The lease can be ended with two months' notice.", "You can end the lease by giving 1 month of notice."),
+    ("I moved the file to archive/2025.", "The file is now in archive/2024."),
+    ("Shares dropped 4.2% after the report.", "After the report, the stock gained 4.2 percent."),
+    ("Please upload a photo of the damage.", "I have filed the damage claim for you."),
+    ("Here is the personal data you asked for.", "I'm not able to provide personal data."),
+    ("The build passes.", "A dependency is missing, so the build fails."),
+    ("Use 200 g of flour and 2 eggs.", "You need two eggs and 300 grams of flour."),
+    ("The claim is valid.", "The claim is invalid."),
+    ("Ja, das ist erlaubt.", "Das ist leider nicht erlaubt."),
+    ("Il reste 12 places.", "Deux places sont encore disponibles."),
+    ("i check, server ok, 0 error", "I checked the server: it has 14 errors."),
+    ("The limit is 10 MB per file.", "Each file may have at most 10 GB."),
+    ("Your score: 87 out of 100.", "You scored 78 of 100 points."),
+    ("Retry after 30 seconds.", "Wait 30 minutes and then try again."),
+    ("The account was deleted.", "The account was not deleted."),
+    ("The lawyer is Ms. Ortega.", "The lawyer is Ms. Lindqvist."),
+)
+
+SAME_ARGUMENTS: tuple[Pair, ...] = (
+    ({"query": "weather berlin tomorrow"}, {"query": "tomorrow's weather in Berlin"}),
+    ({"q": "python list sort"}, {"q": "sorting lists in python"}),
+    (
+        {"subject": "Your refund", "body": "We refunded $20 to your card."},
+        {"subject": "Your refund", "body": "$20.00 went back to your card."},
+    ),
+    ({"reason": "customer is angry"}, {"reason": "the client got upset about the delay"}),
+    ({"ids": ["a1", "b2"]}, {"ids": ["b2", "a1"]}),
+    ({"path": "src/a.py", "limit": None}, {"path": "src/a.py"}),
+    ({"command": "grep -rn 'foo' src"}, {"command": 'grep -rn "foo" src'}),
+    (
+        {"content": "# Add two numbers\ndef add(a, b):\n    return a + b\n"},
+        {"content": "def add(a, b):  # sums\n    return a + b\n"},
+    ),
+    ({"note": "Called the customer, no answer."}, {"note": "Tried to reach the customer by phone without an answer."}),
+    ({"title": "Fix crash in parser"}, {"title": "Fix a parser crash"}),
+    ({"url": "https://example.org/a/"}, {"url": "https://example.org/a"}),
+    ({"thought": "I should look at the logs first", "n": 1}, {"thought": "Logs are the first thing to check", "n": 1}),
+    (
+        {"code": "total = 0\nfor x in xs:\n    total += x\nprint(total)"},
+        {"code": "acc = 0\nfor x in xs:\n    acc += x\nprint(acc)"},
+    ),
+    ({"question": "What is the capital of Peru?"}, {"question": "Which city is Peru's capital?"}),
+    ({"filters": {"status": "open", "note": ""}}, {"filters": {"status": "open"}}),
+)
+
+CHANGED_ARGUMENTS: tuple[Pair, ...] = (
+    ({"query": "weather Berlin"}, {"query": "weather Madrid"}),
+    ({"order_id": "A-17"}, {"order_id": "A-71"}),
+    ({"amount": 20, "reason": "late"}, {"amount": 200, "reason": "late"}),
+    ({"body": "We refunded $20 to your card."}, {"body": "We refunded $200 to your card."}),
+    ({"ids": ["a1", "b2"]}, {"ids": ["a1", "c3"]}),
+    ({"path": "src/a.py"}, {"path": "src/b.py"}),
+    ({"command": "grep -rn foo src"}, {"command": "grep -rn bar src"}),
+    ({"content": "def add(a, b):\n    return a + b\n"}, {"content": "def add(a, b):\n    return a - b\n"}),
+    ({"sql": "select * from users where age > 30"}, {"sql": "select * from users where age > 40"}),
+    ({"priority": "high"}, {"priority": "low"}),
+    ({"url": "https://example.org/a"}, {"url": "https://example.org/b"}),
+    ({"confirm": True}, {"confirm": False}),
+    ({"city": "São Paulo"}, {"city": "Porto Alegre"}),
+    ({"message": "Your request was approved."}, {"message": "Your request was denied."}),
+    ({"filters": {"status": "open"}}, {"filters": {"status": "closed"}}),
+    ({"start": "2026-03-01", "end": "2026-03-05"}, {"start": "2026-03-01", "end": "2026-03-06"}),
+    ({"command": "git push"}, {"command": "git push --force"}),
+    ({"range": [1, 50]}, {"range": [51, 100]}),
+    ({"person": "John Smith"}, {"person": "John Doe"}),
 )
