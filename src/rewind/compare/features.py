@@ -44,7 +44,7 @@ class Feature:
     kind: CauseKind | None
     """Of what was asked or given; ``None`` for what was decided."""
     place: str
-    """``lookup_order``, ``temperature``; empty where there is but one."""
+    """``lookup_order``, ``temperature``; empty where there is but one; the number of the column for steps."""
     text: str
     """What those runs have: ``status is "frozen"``."""
     opposite: str = ""
@@ -62,6 +62,11 @@ class Feature:
         """Where most of them have it first."""
         ordered = sorted(self.first.values())
         return ordered[(len(ordered) - 1) // 2]
+
+    @property
+    def shown_place(self) -> str:
+        """For people: what is said of a step is said at that step."""
+        return "" if self.kind in (None, CauseKind.PATH) else self.place
 
     @property
     def is_prose(self) -> bool:
@@ -154,7 +159,7 @@ def _gather_decisions(found: _Gathered, number: int, column: MoveColumn) -> None
         if move is None or decision is None:
             continue
         found.add(None, str(number), "makes this step", run, number)
-        found.add(CauseKind.PATH, f"step {number}", "is made", run, number)
+        found.add(CauseKind.PATH, str(number), "makes this step", run, number)
         found.add(None, str(number), f"decision {answer}", run, number)
 
 

@@ -9,6 +9,7 @@ be told apart by any number of comparisons: it is named together.
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.columns import MoveColumn, columns_of, unlabelled_order
@@ -120,7 +121,7 @@ def compare_groups(goods: Sequence[ComparedRun], bads: Sequence[ComparedRun]) ->
     at = min(deciding, default=None)
     ends = [_end(columns, run, at) for run in range(len(runs))]
     before = (one for one in tested if one.evidence.is_significant and _is_before(one.feature, ends))
-    causes = tuple(_causes(before, order))
+    causes = tuple(_causes(before, order, len(columns) if at is None else at))
     verdict = GroupVerdict.NOTHING
     if causes:
         verdict = GroupVerdict.CAUSE
@@ -132,7 +133,7 @@ def compare_groups(goods: Sequence[ComparedRun], bads: Sequence[ComparedRun]) ->
     if verdict in (GroupVerdict.NOTHING, GroupVerdict.TOO_FEW):
         most = 1.0 if verdict is GroupVerdict.TOO_FEW else _NEAR
         likely = (one for one in tested if one.evidence.p <= _NEAR and one.evidence.adjusted <= most)
-        nearest = tuple(_causes(likely, order))[:_MOST_HINTS]
+        nearest = tuple(_causes(likely, order, len(columns)))[:_MOST_HINTS]
     return GroupFinding(
         goods=tuple(goods),
         bads=tuple(bads),
@@ -173,17 +174,18 @@ def _deciding(tested: Iterable[TestedFeature]) -> dict[int, TestedFeature]:
     return dict(sorted(best.items()))
 
 
-def _causes(tested: Iterable[TestedFeature], order: Sequence[int]) -> Iterator[GroupCause]:
+def _causes(tested: Iterable[TestedFeature], order: Sequence[int], at: int) -> Iterator[GroupCause]:
     """The surest first; each place once. What exactly the other runs lack goes together with it."""
     every = frozenset(range(len(order)))
     together: dict[frozenset[int], list[TestedFeature]] = {}
     for one in tested:
         if one.feature.kind is not None:
             together.setdefault(min(one.feature.runs, every - one.feature.runs, key=sorted), []).append(one)
+    likelier = partial(_likelier, at=at)
     seen: set[tuple[CauseKind | None, str]] = set()
-    groups = [_path_first(sorted(group, key=_likelier)) for group in together.values()]
+    groups = [_path_first(sorted(group, key=likelier), at) for group in together.values()]
     shown, best = 0, 0.0
-    for group in sorted(groups, key=lambda group: (group[0].evidence.p, _likelier(group[0]))):
+    for group in sorted(groups, key=lambda group: (group[0].evidence.p, likelier(group[0]))):
         first = group[0].feature
         best = best or group[0].evidence.p
         if (first.kind, first.place) in seen or shown == _MOST_CAUSES or group[0].evidence.p > _MUCH_WORSE * best:
@@ -193,19 +195,19 @@ def _causes(tested: Iterable[TestedFeature], order: Sequence[int]) -> Iterator[G
         assert first.kind is not None, "decisions are no causes"
         yield GroupCause(
             kind=first.kind,
-            column=first.column,
+            column=min(first.column, at),
             tested=tuple(_without_words(group)),
             runs=frozenset(order[at] for at in first.runs),
         )
 
 
-def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, bool, int]:
-    """Of what goes together: what came first; a whole sentence before its words; what bad runs have
-    before what they lack; a long sentence before a short one."""
+def _likelier(one: TestedFeature, at: int) -> tuple[int, bool, int, bool, float, bool, int]:
+    """Of what goes together: what came first, as long as the runs had not parted; a whole sentence before its words;
+    what bad runs have before what they lack; a long sentence before a short one."""
     feature = one.feature
     assert feature.kind is not None, "decisions are no causes"
     return (
-        feature.column,
+        min(feature.column, at),
         feature.is_prose,
         _ORDER[feature.kind],
         not one.is_in_bad,
@@ -215,9 +217,11 @@ def _likelier(one: TestedFeature) -> tuple[int, bool, int, bool, float, bool, in
     )
 
 
-def _path_first(group: list[TestedFeature]) -> list[TestedFeature]:
+def _path_first(group: list[TestedFeature], at: int) -> list[TestedFeature]:
     """Where bad runs have nothing that good ones have not, but leave out a step, they lack whatever is said in it."""
-    if any(one.is_in_bad for one in group):
+    column = min(group[0].feature.column, at)
+    made = any(one.feature.kind is CauseKind.PATH and one.feature.column <= column for one in group)
+    if not made or any(one.is_in_bad for one in group):
         return group
     return sorted(group, key=lambda one: one.feature.kind is not CauseKind.PATH)
 

@@ -325,7 +325,7 @@ def _group_cause(cause: GroupCause) -> dict[str, Any]:
         "kind": slug(cause.kind),
         "column": cause.column,
         "things": [
-            {"place": one.feature.place or None, "text": one.feature.text} | _rates(one.evidence)
+            {"place": one.feature.shown_place or None, "text": one.feature.text} | _rates(one.evidence)
             for one in cause.tested
         ],
     } | _rates(cause.evidence)

@@ -205,7 +205,7 @@ def _print_causes(terminal: Terminal, parting: GroupFinding) -> None:
 
 def _cause_lines(parting: GroupFinding, cause: GroupCause) -> Iterator[Line]:
     first, *others = cause.tested
-    place = f": {safe_line(first.feature.place, 60)}" if first.feature.place else ""
+    place = f": {safe_line(first.feature.shown_place, 60)}" if first.feature.shown_place else ""
     where = "" if cause.column == parting.at else f", from step {_column_label(parting.columns[cause.column])} on"
     yield Span(f"{cause.kind.value}{place}", "bold"), Span(where, "dim")
     yield Span("  "), _thing(first)
@@ -222,7 +222,7 @@ def _together(first: TestedFeature, others: Sequence[TestedFeature]) -> Iterator
     places: dict[str, list[TestedFeature]] = {}
     for one in others:
         kind = one.feature.kind.value if one.feature.kind is not None else ""
-        named = ": ".join(word for word in (kind, one.feature.place) if word)
+        named = ": ".join(word for word in (kind, one.feature.shown_place) if word)
         same = (one.feature.kind, one.feature.place) == (first.feature.kind, first.feature.place)
         places.setdefault("" if same else f"{named}: ", []).append(one)
     for named, things in places.items():
