@@ -9,11 +9,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rewind.demo.run import DemoProvider
+from rewind.model.ids import SessionId
+from rewind.store.journal.writer import SessionWriter
+from support.cli import run_rewind
+from support.incidents.group import group_case
+from support.planted_recording import Played
 
 pytestmark = pytest.mark.e2e
 
@@ -26,6 +32,9 @@ COMMANDS = (
     "rewind bisect refund-good refund-bad --prove --yes",
     "rewind fork refund-bad:3 --set system=@refund-good:3",
 )
+SEVERAL = "rewind bisect --good 'refund-ok-*' --bad 'refund-bad-*'"
+INCIDENT = 39
+"""Of the groups of incidents: the carrier of eight of ten refunds cannot be reached."""
 
 
 class Readme:
@@ -96,6 +105,41 @@ def test_the_readme_shows_the_screens_as_they_are(tmp_path: Path) -> None:
                 assert written == block + "\n"
     if os.environ.get("REWIND_WRITE_README"):
         README.write_text(readme)
+
+
+def test_the_readme_shows_ten_runs_against_ten(tmp_path: Path) -> None:
+    """Runs of an agent whose model never says the same words twice, kept as sessions of a store."""
+    case = group_case(INCIDENT, 2, share=0.8)
+    for side, runs in (("ok", case.goods), ("bad", case.bads)):
+        for number, played in enumerate(runs):
+            keep(tmp_path, played, f"{'7f3a' if side == 'ok' else '9b2c'}{number:04d}", f"refund-{side}-{number}")
+    done = run_rewind(shlex.split(SEVERAL)[1:], tmp_path, {"COLUMNS": "100"})
+    assert done.code == 1
+    lines = [f"$ {SEVERAL}", *done.text.splitlines(), "", *done.talk.splitlines()]
+    assert len(lines) <= 30 and max(map(len, lines)) <= 100
+    block = "".join(f"    {line}".rstrip() + "\n" for line in lines) + "\n"
+    readme = README.read_text()
+    start = readme.index(f"    $ {SEVERAL}\n")
+    end = start + len(re.match(r"(?:(?:    .*)?\n)+", readme[start:])[0])  # type: ignore[index]
+    if os.environ.get("REWIND_WRITE_README"):
+        README.write_text(readme[:start] + block + readme[end:])
+    else:
+        assert readme[start:end] == block
+
+
+def keep(home: Path, played: Played, session: str, name: str) -> None:
+    """The run as a session of the store."""
+    recording = played.recording
+    start = replace(recording.session.start, id=SessionId(session), name=name)
+    writer = SessionWriter.create(home, start)
+    for step in recording.steps:
+        asked, answered = played.bodies[step.index]
+        writer.request(step.request, asked)
+        assert step.response is not None
+        writer.response(step.index, step.response, answered)
+    end = recording.session.end
+    assert end is not None
+    writer.end(ended=end.ended, exit_code=end.exit_code, redactions=0, remarks=())
 
 
 def test_the_readmes_commands_run_as_they_stand_there(tmp_path: Path) -> None:
