@@ -120,14 +120,18 @@ def test_runs_in_which_only_ids_and_times_differ_are_the_same(named: RunOf) -> N
 
 
 def test_several_agents_part_at_the_last_call_and_the_tools_had_changed_before(named: RunOf) -> None:
-    found = bisect(named("test_dbos/test_multiple_agents"), named("test_prefect/test_multiple_agents"))
+    runs = named("test_dbos/test_multiple_agents"), named("test_prefect/test_multiple_agents")
+    assert not bisect(*runs).answers_part, "in other words, all agents come to the same"
+    found = bisect(*runs, exact_words=True)
     assert calls(found) == (3, 3)
     assert kinds(found)[0] is CauseKind.TOOLS
     assert set(kinds(found)) <= {CauseKind.TOOLS, CauseKind.SAMPLING}
 
 
 def test_a_complex_agent_parts_at_the_last_call_of_itself(named: RunOf) -> None:
-    found = bisect(named("test_dbos/test_complex_agent_run_in_workflow"), named("test_temporal/test_complex_agent_run"))
+    runs = named("test_dbos/test_complex_agent_run_in_workflow"), named("test_temporal/test_complex_agent_run")
+    assert not bisect(*runs).diverges
+    found = bisect(*runs, exact_words=True)
     assert calls(found) == (2, 2)
     assert kinds(found) == [CauseKind.SAMPLING]
 
@@ -165,7 +169,8 @@ def test_a_stream_is_no_other_request_and_says_the_same_where_its_words_are_the_
     assert first.tool_uses and other_first.tool_uses
     assert first.text == other_first.text
     assert answered(sync[1]).text != answered(stream[1]).text, "the set has other words there"
-    found = bisect(run_of(sync), run_of(stream))
+    assert not bisect(run_of(sync), run_of(stream)).diverges
+    found = bisect(run_of(sync), run_of(stream), exact_words=True)
     assert found.matched == 1
     assert calls(found) == (1, 1)
     assert kinds(found) == [CauseKind.SAMPLING]

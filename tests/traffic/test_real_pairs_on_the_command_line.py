@@ -102,9 +102,9 @@ def test_runs_that_part_are_told_where_and_why(
     home: Path, capfd: pytest.CaptureFixture[str], good: str, bad: str, call: int, cause: str
 ) -> None:
     assert run(["diff", good, bad, "--home", str(home)]) == ExitCode.DIFFERENT
-    assert run(["bisect", good, bad, "--home", str(home)]) == ExitCode.DIFFERENT
+    assert run(["bisect", good, bad, "--exact-words", "--home", str(home)]) == ExitCode.DIFFERENT
     capfd.readouterr()
-    assert run(["bisect", good, bad, "--json", "--home", str(home)]) == ExitCode.DIFFERENT
+    assert run(["bisect", good, bad, "--exact-words", "--json", "--home", str(home)]) == ExitCode.DIFFERENT
     found = json.loads(capfd.readouterr().out)
     assert found["step"] == {"good": call + 1, "bad": call + 1}
     assert found["causes"][0]["kind"] == cause

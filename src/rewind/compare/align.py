@@ -1,29 +1,37 @@
 """Which move of one run belongs to which of the other.
 
-Theory. Moves are not compared by number: one retry more would put every later step out of step. They stand in lanes:
-a lane is a conversation, or all calls of one kind to one address. Lanes of the two runs are paired by what they begin
-with, so it does not matter in which order parallel conversations arrive, nor whether there is one more of them.
-Within a pair of lanes, moves are matched that say the same to the model (``turn``), in order: the common beginning and
-end, then turns that occur once in both, as in a patience diff. What is left between two matches is paired in order:
-there a move *changed*. What has no partner was made by one run only. Calls without a conversation have no order that
-matters, and are matched by their match keys wherever they stand.
+Theory. Moves are not compared by number: one retry more would put every later step out of step. They stand in lanes,
+and lanes of the two runs are paired first (:mod:`rewind.compare.lanes`), so it does not matter in which order parallel
+conversations arrive, nor whether there is one more of them.
 
-All of it works on digests, and takes time in proportion to the number of moves, but for sorting.
+Within a pair of lanes, moves are matched that hear and say the same, by their digests, in order: the common beginning
+and end, then what occurs once in both, as in a patience diff. Models seldom repeat themselves, so what is left between
+two matches is matched by what is *decided*: the tools and the arguments that matter, not the words. Small stretches
+that are still left are paired so that most is alike; long ones in order. What has no partner was made by one run only:
+an extra read, if both decide the same right behind it; else the runs part there, and the move is paired with what the
+other run decided when it had heard the same. Calls without a conversation have no order that matters, and are matched
+by their match keys wherever they stand.
+
+It takes time in proportion to the number of moves, but for sorting; answers are read where digests differ.
 """
 
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property
 
-from rewind.compare.run import Move
-from rewind.conversation.sketch import NOTHING, Sketch
+from rewind.compare.decision import Decision, Weight, compare_decisions
+from rewind.compare.lanes import Lane, addresses, paired_lanes
+from rewind.compare.run import ComparedRun, Move
+from rewind.compare.tool_effects import may_change, only_reads
+from rewind.conversation.sketch import NOTHING
 from rewind.dataclass import dataclass
-from rewind.match.call import host_class
 
-Lane = list[Move]
-Role = Callable[[Move], Hashable]
-"""Who is spoken to: the system prompt of a call, less ids and times; ``None`` where there is none."""
 Pair = tuple[Move | None, Move | None]
+_FEW_PAIRS = 64
+"""Of a stretch in which all pairs of moves are weighed."""
+_MOST_EXTRA = 2
+"""Moves in a row that count as extra ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +42,8 @@ class Row:
     b: Move | None
     shared: bool = True
     """Whether both runs have the conversation, or the address, at all."""
+    extra: bool = False
+    """Made by one run only, and nothing but read something: right behind it both decide the same again."""
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -64,142 +74,187 @@ class Alignment:
         return len(order) - len(_longest_rise(order))
 
 
-def align(
-    a: Sequence[Move], b: Sequence[Move], role_in_a: Role | None = None, role_in_b: Role | None = None
-) -> Alignment:
-    """The moves of two runs, side by side. The roles are asked for where digests do not pair a conversation."""
-    pairs: list[Row] = []
-    lanes = paired_lanes(conversations(a), conversations(b), role_in_a, role_in_b)
-    for lane_a, lane_b in lanes:
-        shared = bool(lane_a and lane_b)
-        pairs += [Row(left, right, shared) for left, right in _aligned(lane_a, lane_b)]
-    pairs = list(_reunited(pairs))
+def align(a: ComparedRun, b: ComparedRun) -> Alignment:
+    """The moves of two runs, side by side."""
+    rows: list[Row] = []
+    for lane_a, lane_b in paired_lanes(a, b):
+        rows += _Lanes(a, b, lane_a, lane_b).rows()
+    rows = list(_reunited(rows))
     ours, theirs = addresses(a), addresses(b)
     for address in dict.fromkeys([*ours, *theirs]):
         lane_a, lane_b = ours.get(address, []), theirs.get(address, [])
         shared = bool(lane_a and lane_b)
-        pairs += [Row(left, right, shared) for left, right in _by_key(lane_a, lane_b)]
-    return Alignment(tuple(_in_order(pairs)))
-
-
-# ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def conversations(moves: Iterable[Move]) -> list[Lane]:
-    lanes: dict[int, Lane] = {}
-    for move in moves:
-        if move.thread is not None:
-            lanes.setdefault(move.thread, []).append(move)
-    return _mended(list(lanes.values()))
-
-
-def _mended(lanes: list[Lane]) -> list[Lane]:
-    """A conversation that begins in its midst was torn when the agent cut its history: it goes on from the latest one
-    with that system prompt that was over by then. (Examples that several conversations begin with are not history.)"""
-    begun = Counter(_first(lane).history for lane in lanes)
-    whole: list[Lane] = []
-    latest: dict[str, Lane] = {}
-    for lane in lanes:
-        first = _first(lane)
-        before = latest.get(first.system)
-        torn = first.history != NOTHING and begun[first.history] == 1
-        if torn and before is not None and before[-1].step.ended <= lane[0].step.request.ts:
-            before += lane
-        else:
-            whole.append(lane)
-            latest[first.system] = lane
-    return whole
-
-
-def addresses(moves: Iterable[Move]) -> dict[Hashable, Lane]:
-    lanes: dict[Hashable, Lane] = {}
-    for move in moves:
-        if move.thread is None:
-            head = move.step.request.head
-            address = (move.kind, head.method, host_class(head.host), head.path)
-            lanes.setdefault(address, []).append(move)
-    return lanes
-
-
-def paired_lanes(
-    ours: list[Lane], theirs: list[Lane], role_in_a: Role | None, role_in_b: Role | None
-) -> Iterator[tuple[Lane, Lane]]:
-    """By what they begin with, the surest sign first; each lane is given away once."""
-    left, right = list(ours), list(theirs)
-    signs = [(sign, sign) for sign in _SIGNS]
-    if role_in_a is not None and role_in_b is not None:
-        signs += [(lambda lane: role_in_a(lane[0]), lambda lane: role_in_b(lane[0]))]
-    for sign, sign_there in signs:
-        if not left or not right:
-            break
-        waiting: dict[Hashable, deque[Lane]] = defaultdict(deque)
-        for lane in right:
-            waiting[sign_there(lane)].append(lane)
-        unpaired, taken = [], set()
-        for lane in left:
-            value = sign(lane)
-            if value is not None and waiting[value]:
-                partner = waiting[value].popleft()
-                taken.add(id(partner))
-                yield lane, partner
-            else:
-                unpaired.append(lane)
-        left, right = unpaired, [lane for lane in right if id(lane) not in taken]
-    if left and right and (left[0] is ours[0] or right[0] is theirs[0]):
-        # The conversation that a run begins with is its main one, however much it was changed.
-        yield left.pop(0), right.pop(0)
-    yield from ((lane, []) for lane in left)
-    yield from (([], lane) for lane in right)
-
-
-def _first(lane: Lane) -> Sketch:
-    assert lane[0].sketch is not None, "conversations are calls to models"
-    return lane[0].sketch
-
-
-def _whole_beginning(lane: Lane) -> Hashable:
-    first = _first(lane)
-    return first.turn, first.history, first.system, first.tools
-
-
-def _beginning(lane: Lane) -> Hashable:
-    first = _first(lane)
-    return (first.turn, first.system) if first.turn != NOTHING else None
-
-
-def _first_words(lane: Lane) -> Hashable:
-    turn = _first(lane).turn
-    return turn if turn != NOTHING else None
-
-
-def _speaker(lane: Lane) -> Hashable:
-    """Who is spoken to, and how long."""
-    first = _first(lane)
-    return (first.system, first.tools, len(lane)) if first.system != NOTHING else None
-
-
-def _role(lane: Lane) -> Hashable:
-    first = _first(lane)
-    return first.system if first.system != NOTHING else None
-
-
-def _toolbox(lane: Lane) -> Hashable:
-    first = _first(lane)
-    return first.tools if first.tools != NOTHING else None
-
-
-_SIGNS: tuple[Callable[[Lane], Hashable], ...] = (_whole_beginning, _beginning, _first_words, _speaker, _role, _toolbox)
+        rows += [Row(left, right, shared) for left, right in _by_key(lane_a, lane_b)]
+    return Alignment(tuple(_in_order(rows)))
 
 
 # ── moves of one lane ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _aligned(a: Lane, b: Lane) -> Iterator[Pair]:
-    """Two conversations: by turn, then in order."""
-    rows: list[Pair] = []
-    for left, right in _between_matches(a, b, _turn):
-        rows += _in_turn(left, right)
-    return _moved(rows)
+class _Lanes:
+    """Two conversations that belong together."""
+
+    def __init__(self, a: ComparedRun, b: ComparedRun, lane_a: Lane, lane_b: Lane) -> None:
+        self._a, self._b = a, b
+        self._lanes = lane_a, lane_b
+        self._alike: dict[tuple[int, int], bool] = {}
+        self._run_of = {id(move): run for run, lane in ((a, lane_a), (b, lane_b)) for move in lane}
+
+    def rows(self) -> Iterator[Row]:
+        shared = all(self._lanes)
+        pairs: list[Pair] = []
+        for ours, theirs in _between_matches(*self._lanes, _exact) if shared else [self._lanes]:
+            pairs += self._by_decision(ours, theirs)
+        for left, right, extra in self._settled(list(_moved(pairs))):
+            yield Row(left, right, shared, extra)
+
+    def _by_decision(self, left: Lane, right: Lane) -> Iterator[Pair]:
+        """What digests do not match: by what is decided."""
+        if len(left) == len(right) == 1 or not left or not right:
+            yield from _in_turn(left, right)
+            return
+        gaps = [(left, right)]
+        for token in (self._heard_and_decided, _said_by_people, self._asked_for):
+            gaps = [gap for ours, theirs in gaps for gap in _between_matches(ours, theirs, token)]
+        for ours, theirs in gaps:
+            few = len(ours) * len(theirs) <= _FEW_PAIRS
+            for one, other in [(ours, theirs)] if few else _between_matches(ours, theirs, self._tools_asked):
+                yield from self._by_likeness(one, other)
+
+    def _by_likeness(self, left: Lane, right: Lane) -> Iterator[Pair]:
+        """The pairs that are most alike together, in order; a stretch without an end is paired one by one."""
+        shared = min(len(left), len(right))
+        if not shared or len(left) * len(right) > _FEW_PAIRS or len(left) == len(right) == 1:
+            yield from _in_turn(left, right)
+            return
+        best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
+        for i in range(len(left), -1, -1):
+            for j in range(len(right), -1, -1):
+                if i == len(left) or j == len(right):
+                    best[i][j] = -float(len(left) - i + len(right) - j)
+                    continue
+                both = best[i + 1][j + 1] + self._likeness(left[i], right[j])
+                best[i][j] = max(both, best[i + 1][j] - 1, best[i][j + 1] - 1)
+        i = j = 0
+        while i < len(left) and j < len(right):
+            if best[i][j] == best[i + 1][j + 1] + self._likeness(left[i], right[j]):
+                yield left[i], right[j]
+                i, j = i + 1, j + 1
+            elif best[i][j] == best[i + 1][j] - 1:
+                yield left[i], None
+                i += 1
+            else:
+                yield None, right[j]
+                j += 1
+        yield from _in_turn(left[i:], right[j:])
+
+    def _likeness(self, a: Move, b: Move) -> float:
+        """Deciding the same outweighs hearing the same."""
+        one, other = self._decision(a), self._decision(b)
+        heard = 3.0 if _heard(a) == _heard(b) else 0.0
+        same_tools = bool(one.calls) and one.tools == other.tools
+        texts = not one.calls and not other.calls
+        if one.signature == other.signature or (texts and self._in_step(a, b)):
+            return 6.0 + heard
+        return heard + (4.0 if same_tools else 0.0)
+
+    def _settled(self, pairs: Sequence[Pair]) -> Iterator[tuple[Move | None, Move | None, bool]]:
+        """Moves that only one run made before it did the same as the other: they are extra where they only read. If
+        they do more, the runs parted at the first of them, where both had heard the same."""
+        at = 0
+        while at < len(pairs):
+            left, right = pairs[at]
+            if left is not None and right is not None:
+                yield left, right, False
+                at += 1
+                continue
+            side = 0 if left is not None else 1
+            end = at
+            while end < len(pairs) and pairs[end][1 - side] is None:
+                end += 1
+            alone = [move for move in (pair[side] for pair in pairs[at:end]) if move is not None]
+            then = pairs[end] if end < len(pairs) else (None, None)
+            ours, theirs = then[side], then[1 - side]
+            extra = len(alone) <= self._most_extra(*then)
+            extra = extra and all(self._is_harmless(move, side) for move in alone)
+            if not extra and ours is not None and theirs is not None and _stand_alike(alone[0], theirs, then):
+                yield (*_as_pair(alone[0], theirs, side), False)
+                alone = [*alone[1:], ours]
+                end += 1
+            for move in alone:
+                yield (*_as_pair(move, None, side), extra)
+            at = end
+
+    def _most_extra(self, a: Move | None, b: Move | None) -> int:
+        """How many moves may be extra before these two: none if they decide otherwise, and few before mere words."""
+        if a is None or b is None:
+            return 0
+        one, other = self._decision(a), self._decision(b)
+        if one.calls and one.tools == other.tools:
+            return _MOST_EXTRA
+        return 1 if self._in_step(a, b) else 0
+
+    def _in_step(self, a: Move, b: Move) -> bool:
+        """Whether both decide the same, in whatever words."""
+        key = a.index, b.index
+        if key not in self._alike:
+            decided = compare_decisions(self._decision(a), self._decision(b))
+            self._alike[key] = decided.weight is not Weight.DECISIVE
+        return self._alike[key]
+
+    def _is_harmless(self, move: Move, side: int) -> bool:
+        """A read more of the second run; what that run leaves out must have been asked before."""
+        return self._repeats(move) or (side == 1 and self._reads(move))
+
+    def _reads(self, move: Move) -> bool:
+        answered = self._run_of[id(move)].answered(move.index)
+        return answered is not None and bool(answered.tool_uses) and all(map(only_reads, answered.tool_uses))
+
+    def _repeats(self, move: Move) -> bool:
+        """Whether it asks once more what its run asked before, of tools that do not say that they change things."""
+        asked = self._asked[0 if self._run_of[id(move)] is self._a else 1]
+        calls = self._decision(move).calls
+        return bool(calls) and all(not may_change(call.tool) and asked[call.signature] < move.index for call in calls)
+
+    @cached_property
+    def _asked(self) -> tuple[dict[Hashable, int], dict[Hashable, int]]:
+        """For either run: call → the first step of this conversation that asks for it."""
+        found: tuple[dict[Hashable, int], dict[Hashable, int]] = {}, {}
+        for lane, first in zip(self._lanes, found, strict=True):
+            for move in lane:
+                for call in self._decision(move).calls:
+                    first.setdefault(call.signature, move.index)
+        return found
+
+    def _decision(self, move: Move) -> Decision:
+        return self._run_of[id(move)].decision(move)
+
+    def _asked_for(self, move: Move) -> Hashable:
+        """The tools that the answer asks for; texts are compared one by one."""
+        decision = self._decision(move)
+        return decision.signature if decision.calls else id(move)
+
+    def _tools_asked(self, move: Move) -> Hashable:
+        decision = self._decision(move)
+        return decision.tools if decision.calls else id(move)
+
+    def _heard_and_decided(self, move: Move) -> Hashable:
+        """What people said is told by its words, what tools said by what the model makes of it."""
+        assert move.sketch is not None, "conversations are calls to models"
+        return (move.sketch.turn if move.sketch.calls == NOTHING else ""), self._decision(move).signature
+
+
+def _as_pair(move: Move, other: Move | None, side: int) -> Pair:
+    return (move, other) if side == 0 else (other, move)
+
+
+def _stand_alike(first: Move, partner: Move, then: Pair) -> bool:
+    """Whether the first move that one run made alone stands where the other run's next one does: both heard the same;
+    or what their tools said, or what people said, and the next moves of both runs did not."""
+    assert then[0] is not None and then[1] is not None, "two moves are paired"
+    if _heard(first) == _heard(partner):
+        return True
+    return _brings_results(first) == _brings_results(partner) and _heard(then[0]) != _heard(then[1])
 
 
 def _in_turn(left: Lane, right: Lane) -> Iterator[Pair]:
@@ -209,9 +264,23 @@ def _in_turn(left: Lane, right: Lane) -> Iterator[Pair]:
     yield from ((None, move) for move in right[shared:])
 
 
-def _turn(move: Move) -> Hashable:
+def _exact(move: Move) -> Hashable:
+    return _heard(move), move.said
+
+
+def _heard(move: Move) -> Hashable:
     assert move.sketch is not None, "conversations are calls to models"
     return move.sketch.turn, move.sketch.calls
+
+
+def _said_by_people(move: Move) -> Hashable:
+    """What tools said is no sign: one run may have asked one more."""
+    assert move.sketch is not None, "conversations are calls to models"
+    return id(move) if move.sketch.calls != NOTHING or move.sketch.turn == NOTHING else move.sketch.turn
+
+
+def _brings_results(move: Move) -> bool:
+    return move.sketch is not None and move.sketch.calls != NOTHING
 
 
 def _between_matches(a: Lane, b: Lane, token: Callable[[Move], Hashable]) -> Iterator[tuple[Lane, Lane]]:

@@ -13,10 +13,10 @@ from enum import IntEnum, StrEnum
 
 from rewind.compare.align import Row
 from rewind.compare.attribution import DecisionWords, Use
-from rewind.compare.comparison import FOLDER_NAME, Comparison, answer_status, heard, status_of
+from rewind.compare.comparison import FOLDER_NAME, Comparison, heard
 from rewind.compare.default_parameters import is_idle
 from rewind.compare.delta import LASTING, Aspect, Difference
-from rewind.compare.run import ComparedRun, Move, is_held_elsewhere
+from rewind.compare.run import ComparedRun, Move, answer_status, is_held_elsewhere, status_of
 from rewind.compare.texts import without_noise
 from rewind.compare.tool_results import ResultChange, result_change
 from rewind.conversation.context import ContextPlace, Fate, parts_text

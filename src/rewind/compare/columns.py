@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from rewind.compare.align import Lane, addresses, conversations, paired_lanes
-from rewind.compare.comparison import status_of
 from rewind.compare.decision import Decision, decision_classes, decision_of
-from rewind.compare.run import ComparedRun, Move
+from rewind.compare.lanes import Lane, addresses, conversations, paired_lanes
+from rewind.compare.run import ComparedRun, Move, status_of
 from rewind.dataclass import dataclass
 
 _SAME_DECISION, _SAME_TOOLS, _OTHER, _GAP = 4, 3, -1, -2
@@ -98,23 +97,20 @@ class _DecidedRun:
     def lanes(self) -> Iterator[tuple[Hashable, Lane]]:
         """Its conversations, and its other requests by address."""
         yield from enumerate(conversations(self.run.moves))
-        yield from addresses(self.run.moves).items()
+        yield from addresses(self.run).items()
 
     def lanes_beside(self, first: "_DecidedRun") -> Iterator[tuple[Hashable, Lane]]:
         """The same, by the keys of the first run; conversations that it does not have are known by their role."""
         keys = {lane[0].index: key for key, lane in first.lanes()}
         others: Counter[str | None] = Counter()
-        pairs = paired_lanes(
-            conversations(first.run.moves), conversations(self.run.moves), first.run.role, self.run.role
-        )
-        for theirs, ours in pairs:
+        for theirs, ours in paired_lanes(first.run, self.run):
             if ours and theirs:
                 yield keys[theirs[0].index], ours
             elif ours:
                 role = self.run.role(ours[0])
                 others[role] += 1
                 yield (role, others[role]), ours
-        yield from addresses(self.run.moves).items()
+        yield from addresses(self.run).items()
 
 
 def decision_at(run: ComparedRun, move: Move) -> Decision:

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from rewind.compare.align import Alignment, Row, align
+from rewind.compare.decision import DecisionDifference, Weight, compare_decisions
 from rewind.compare.delta import (
     Aspect,
     Difference,
@@ -24,16 +25,17 @@ from rewind.compare.delta import (
     value_differences,
 )
 from rewind.compare.folders import RunFolders
-from rewind.compare.run import ComparedRun, Move
+from rewind.compare.run import ComparedRun, Move, status_of
 from rewind.compare.texts import noise_values
 from rewind.compare.turn import GrowingHistories, turn_differences
 from rewind.conversation.context import parts_text
 from rewind.conversation.sketch import Sketch, settings_of
 from rewind.dataclass import dataclass
 from rewind.model.message import Answered, Asked, Message, Thinking
-from rewind.model.step import Ending, Step
 
 FOLDER_NAME = "a folder"
+_SAID = frozenset({Aspect.ANSWER, Aspect.CALLS})
+_NO_DIFFERENCE = DecisionDifference(Weight.SAME)
 _DRAWN = ("an id",)
 """Made up at random by providers and frameworks, never chosen by a model."""
 
@@ -50,7 +52,7 @@ class Relation:
     retried: bool = False
     """One run needed more tries than the other."""
     reworded: bool = False
-    """The answers ask for the same tools in other words: the run goes on the same way."""
+    """The answers come to the same in other words: the run goes on the same way."""
 
     @property
     def answers_alike(self) -> bool:
@@ -64,9 +66,12 @@ class Relation:
 class Comparison:
     """Answers for one pair of moves at a time, and remembers what it found."""
 
-    def __init__(self, a: ComparedRun, b: ComparedRun) -> None:
+    def __init__(self, a: ComparedRun, b: ComparedRun, *, exact_words: bool = False) -> None:
+        """With ``exact_words``, an answer that asks for no tool, and the arguments of a tool, count word for word."""
         self.a = a
         self.b = b
+        self._exact_words = exact_words
+        self._weighed: dict[tuple[int, int], DecisionDifference] = {}
         self._relations: dict[tuple[int, int], Relation] = {}
         self._found: dict[Hashable, tuple[Difference, ...]] = {}
         self._told: set[tuple[int | None, str | None, str | None]] = set()
@@ -77,7 +82,7 @@ class Comparison:
 
     @cached_property
     def alignment(self) -> Alignment:
-        return align(self.a.moves, self.b.moves, self.a.role, self.b.role)
+        return align(self.a, self.b)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -90,6 +95,14 @@ class Comparison:
         if key not in self._relations:
             self._relations[key] = self._relate(a, b)
         return self._relations[key]
+
+    def decided(self, row: Row) -> DecisionDifference:
+        """How much the two answers differ: not at all, in words, or in what is decided. Asks for no request."""
+        a, b = _both(row)
+        key = a.index, b.index
+        if key not in self._weighed:
+            self._weighed[key] = self._weigh(a, b)
+        return self._weighed[key]
 
     def differences(self, row: Row) -> tuple[Difference, ...]:
         """Everything that differs between the two moves, in the order of the evidence."""
@@ -106,14 +119,24 @@ class Comparison:
         return Relation(
             changed=changed,
             noise=frozenset(one.aspect for one in found) - changed,
-            inherited=self._history_differs(a, b) and self._inherits(a, b),
+            inherited=self._history_differs(a, b) and self._inherits(self._stand_in(0, a), self._stand_in(1, b)),
             retried=len(a.failures) != len(b.failures),
-            reworded=Aspect.ANSWER in changed and Aspect.CALLS not in changed and self._asks_for_tools(a, b),
+            reworded=bool(changed & _SAID) and self.decided(Row(a, b)).weight is not Weight.DECISIVE,
         )
 
-    def _asks_for_tools(self, a: Move, b: Move) -> bool:
-        answers = self.a.answered(a.index), self.b.answered(b.index)
-        return all(answer is not None and answer.tool_uses for answer in answers)
+    def _weigh(self, a: Move, b: Move) -> DecisionDifference:
+        if a.said == b.said and not a.failed and not b.failed:
+            return _NO_DIFFERENCE
+        decided = compare_decisions(self.a.decision(a), self.b.decision(b))
+        if decided.weight is not Weight.DECISIVE and not self._exact_words:
+            return decided
+        # Ids, and times that the model was told, are no decision of its own.
+        changed = {one.aspect for one in self._in_answers(a, b) if one.noise is None}
+        if not changed:
+            return _NO_DIFFERENCE
+        if changed == {Aspect.ANSWER} and self.a.decision(a).calls and self.b.decision(b).calls:
+            return replace(decided, weight=Weight.PROSE)
+        return replace(decided, weight=Weight.DECISIVE) if self._exact_words else decided
 
     # ── piece by piece, and only where a digest differs ──────────────────────────────────────────────────────
 
@@ -138,11 +161,33 @@ class Comparison:
         if old.settings != new.settings:
             key = ("settings", old.settings, new.settings)
             yield from self._once(key, lambda: value_differences(Aspect.PARAMETERS, *self._settings(a, b)))
-        if old.turn != new.turn:
+        yield from self._in_what_was_said(self._stand_in(0, a), self._stand_in(1, b))
+
+    def _in_what_was_said(self, a: Move, b: Move) -> Iterator[Difference]:
+        assert a.sketch is not None and b.sketch is not None, "conversations are calls to models"
+        if a.sketch.turn != b.sketch.turn:
             key = ("turn", f"{a.index}", f"{b.index}")
             yield from self._once(key, lambda: turn_differences(*self._asked(a, b), *self._held(a, b)))
         if self._history_differs(a, b) and not self._inherits(a, b):
             yield from self._once(("history", a.index, b.index), lambda: self._own_history(a, b))
+
+    def _stand_in(self, side: int, move: Move) -> Move:
+        """Behind extra moves, the first of them: it heard what the other run heard before it went on."""
+        return self._before_extras[side].get(move.index, move)
+
+    @cached_property
+    def _before_extras(self) -> tuple[dict[int, Move], dict[int, Move]]:
+        """For either run: the move behind extra ones → the first of those."""
+        found: tuple[dict[int, Move], dict[int, Move]] = {}, {}
+        extra = [{row.moves[0].index for row in self.rows if row.extra and (row.a is None) is bool(n)} for n in (0, 1)]
+        for run, indexes, behind in zip((self.a, self.b), extra, found, strict=True):
+            first: dict[int | None, Move] = {}
+            for move in run.moves if indexes else ():
+                if move.index in indexes:
+                    first.setdefault(move.thread, move)
+                elif (known := first.pop(move.thread, None)) is not None:
+                    behind[move.index] = known
+        return found
 
     def _prompts(self, a: Move, b: Move) -> Iterator[Difference]:
         old, new = (parts_text(asked.system) for asked in self._asked(a, b))
@@ -150,11 +195,14 @@ class Comparison:
 
     def _in_plain_requests(self, a: Move, b: Move) -> Iterator[Difference]:
         """For a request that is not a call to a model: the address, and the body."""
-        before, after = (move.step.request.head.target for move in (a, b))
-        if before != after:
-            yield _changed(Aspect.INPUT, NamedPlace.REQUEST, before, after)
-        bodies = self.a.bodies(a.step)[0], self.b.bodies(b.step)[0]
-        old, new = (body.decode("utf-8", "backslashreplace") for body in bodies)
+        sides = (self.a, a), (self.b, b)
+        if a.model_asked != b.model_asked:
+            yield _changed(Aspect.MODEL, NamedPlace.MODEL, a.model_asked, b.model_asked)
+        if self.a.target(a) != self.b.target(b):
+            yield _changed(Aspect.INPUT, NamedPlace.REQUEST, *(move.step.request.head.target for move in (a, b)))
+        old, new = (
+            run.without_learnt_ids(run.bodies(move.step)[0].decode("utf-8", "backslashreplace")) for run, move in sides
+        )
         yield from text_differences(Aspect.INPUT, NamedPlace.REQUEST_BODY, old, new)
 
     def _in_answers(self, a: Move, b: Move) -> Iterator[Difference]:
@@ -264,23 +312,6 @@ def _as_quoted(answered: Answered | None) -> str | None:
     if answered is None:
         return None
     return parts_text([part for part in answered.parts if not isinstance(part, Thinking)])
-
-
-def status_of(move: Move) -> str:
-    """How the exchange ended, in a word or two."""
-    return answer_status(move.step, failed=move.failed)
-
-
-def answer_status(step: Step, *, failed: bool = True) -> str:
-    """``429``, ``client closed``"""
-    response = step.response
-    if response is None:
-        return "no answer"
-    cut = response.ending is not Ending.COMPLETE
-    if response.head is None or (cut and response.head.status < 400):
-        return response.ending.value.replace("_", " ")
-    inside = " with an error inside" if failed and response.head.status < 400 else ""
-    return f"{response.head.status}{inside}"
 
 
 def _other_snapshot(a: Move, b: Move) -> bool:

@@ -1,28 +1,56 @@
 """The first step where a bad run left a good one.
 
-Theory. Two runs have parted when one *does* something else: the model asks for other tools or says other words, the
-provider fails, or the agent makes a step that the other does not make. That the prompt already differed at step 1 is
-why, not where. Three things do not count as parting: ids and times; an answer that asks for the same tools in other
-words, since the run goes on the same way; and a conversation that one run holds beside the others and whose words turn
-up nowhere, as of one parallel call more. They are named. Only if the runs differ in nothing else do they part at the
-first of the reworded answers, or at the first request that differs.
+Theory. Two runs have parted when one *does* something else: the model asks for other tools, or with other arguments
+that matter, its last word says something else, the provider fails, or the agent makes a step that the other does not
+make. That the prompt already differed at step 1 is why, not where. What does not count as parting is weighed and named:
+ids and times; the same in other words; a read more that the run does not turn on; a failure that was tried again; and a
+conversation that one run holds beside the others and whose words turn up nowhere, as of one parallel call more. Only if
+the runs differ in nothing else do they part at the first request that differs.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, takewhile
 
 from rewind.compare.align import Row
 from rewind.compare.cause import Cause, causes_of
 from rewind.compare.comparison import Comparison
-from rewind.compare.delta import REQUEST, Difference
+from rewind.compare.decision import Change, ChangeKind, Decision, Weight, compare_decisions
+from rewind.compare.delta import REQUEST, Aspect, Difference
 from rewind.compare.ruled_out import RuledOut, ruled_out
 from rewind.compare.run import ComparedRun, Move
 from rewind.dataclass import dataclass
 
+_ASKED = REQUEST - {Aspect.TOOL_OUTPUT}
+_FROM_WORDS = frozenset({Aspect.INPUT, Aspect.HISTORY})
 _TELLING_WORDS = 12
 """An answer of at least so many letters that is found again is not a coincidence."""
+
+
+class PartingWeight(StrEnum):
+    """What a row comes to in which the runs differ."""
+
+    DECISIVE = "decisive"
+    """One run does something else."""
+    PROSE = "prose"
+    """The same is decided in other words."""
+    EXTRA = "extra"
+    """One run reads something more, and both go on the same way right behind it."""
+    RETRIED = "retried"
+    """One run needed more tries, or another model after a failure, to come to the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """A row in which one run does, or words, something otherwise."""
+
+    row: Row
+    weight: PartingWeight
+    changes: tuple[Change, ...] = ()
+    """What differs between the two answers, what is decided first."""
+    asks_for_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +64,28 @@ class Finding:
     ruled_out: tuple[RuledOut, ...] = ()
     answers_part: bool = False
     """False: what is asked differs, or how an answer is worded, and yet every run does the same."""
+    partings: tuple[Parting, ...] = ()
+    """Every row that differs in what is done or said, whatever it comes to, in order."""
     beside: tuple[Row, ...] = ()
     """Moves that only one run made and that nothing depends on."""
     resync: Row | None = None
     """The first later row in which the runs say the same again."""
+
+    @property
+    def parting(self) -> Parting | None:
+        """That of the divergence."""
+        return next((one for one in self.partings if one.row is self.at), None)
+
+    @property
+    def folded(self) -> tuple[Parting, ...]:
+        """The partings that led to nothing, up to the divergence."""
+        rows = {id(row) for row in self._until}
+        return tuple(one for one in self.partings if id(one.row) in rows and one.weight is not PartingWeight.DECISIVE)
+
+    @property
+    def _until(self) -> tuple[Row, ...]:
+        rows = self.comparison.rows
+        return rows if self.at is None else rows[: rows.index(self.at)]
 
     @property
     def diverges(self) -> bool:
@@ -53,15 +99,12 @@ class Finding:
     @property
     def before(self) -> tuple[Row, ...]:
         """The rows that both runs have, up to where they part."""
-        rows = self.comparison.rows
-        end = len(rows) if self.at is None else rows.index(self.at)
-        return tuple(row for row in rows[:end] if row.a is not None and row.b is not None)
+        return tuple(row for row in self._until if row.a is not None and row.b is not None)
 
     @property
     def matched(self) -> int:
         """Rows before the parting in which both runs came to the same."""
-        relations = map(self.comparison.relation, self.before)
-        return sum(relation.answers_alike or relation.reworded for relation in relations)
+        return sum(self.comparison.decided(row).weight is not Weight.DECISIVE for row in self.before)
 
     @property
     def total(self) -> int:
@@ -69,18 +112,19 @@ class Finding:
         return len(self.comparison.a.moves)
 
 
-def bisect(good: ComparedRun, bad: ComparedRun) -> Finding:
-    """Where the bad run left the good one, and why."""
-    comparison = Comparison(good, bad)
+def bisect(good: ComparedRun, bad: ComparedRun, *, exact_words: bool = False) -> Finding:
+    """Where the bad run left the good one, and why. With ``exact_words``, other words are a parting, too."""
+    comparison = Comparison(good, bad, exact_words=exact_words)
     search = _Search(comparison)
-    at = search.parting()
+    partings = tuple(search.partings())
+    at = search.first(partings)
     answers_part = at is not None
-    at = at or search.difference()
+    at = at or search.difference(words=exact_words)
     if at is not None and (used := search.used_by(at)) is not None:
         at, answers_part = used, True
     beside = tuple(row for row in search.beside if row is not at)
     if at is None:
-        return Finding(comparison=comparison, at=None, beside=beside)
+        return Finding(comparison=comparison, at=None, partings=partings, beside=beside)
     causes = causes_of(comparison, at)
     return Finding(
         comparison=comparison,
@@ -88,29 +132,76 @@ def bisect(good: ComparedRun, bad: ComparedRun) -> Finding:
         causes=causes,
         ruled_out=ruled_out(comparison, at, causes),
         answers_part=answers_part,
+        partings=partings,
         beside=beside,
         resync=search.resync(at),
     )
 
 
 class _Search:
-    """Looks at rows in order, and at no more than needed."""
+    """Looks at all rows for what was done, and at no more requests than needed."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
         self._rows = comparison.rows
 
-    def parting(self) -> Row | None:
-        """The first row in which one run does something else."""
-        conversations = (row for row in self._rows if _is_call(row))
-        others = (row for row in self._rows if not _is_call(row))
-        # What the world answers comes before what the model makes of it, but it matters only if it does.
-        return next(self._partings(conversations), None) or next(self._partings(others), None)
+    def partings(self) -> Iterator[Parting]:
+        """The rows in which one run does, or says, something else."""
+        beside = {id(row) for row in self.beside}
+        for row in self._rows:
+            if row.a is None or row.b is None:
+                if id(row) not in beside:
+                    weight = PartingWeight.EXTRA if row.extra else PartingWeight.DECISIVE
+                    yield Parting(row=row, weight=weight, asks_for_tools=row.extra)
+                continue
+            decided = self._comparison.decided(row)
+            if decided.weight is not Weight.SAME:
+                weight = PartingWeight.DECISIVE if decided.weight is Weight.DECISIVE else PartingWeight.PROSE
+                asks = bool(self._comparison.b.decision(row.b).calls)
+                yield Parting(row=row, weight=weight, changes=decided.changes, asks_for_tools=asks)
+            elif len(row.a.failures) != len(row.b.failures):
+                yield Parting(row=row, weight=PartingWeight.RETRIED)
 
-    def difference(self) -> Row | None:
-        """The first row that differs at all, where nothing was done otherwise."""
+    def first(self, partings: Sequence[Parting]) -> Row | None:
+        """The first row in which one run does something else."""
+        decisive = [one.row for one in partings if one.weight is PartingWeight.DECISIVE]
+        # What the world answers comes before what the model makes of it, but it matters only if it does.
+        first = next((row for row in decisive if _is_call(row)), decisive[0] if decisive else None)
+        return self._first_words(partings, first) or first
+
+    def _first_words(self, partings: Sequence[Parting], first: Row | None) -> Row | None:
+        """The call right before the first decision that differs, if it was the first that was worded otherwise: runs
+        that say the same word for word until then part there."""
+        prose = next((one for one in partings if one.weight is PartingWeight.PROSE), None)
+        if first is None or prose is None or not any(one.kind is ChangeKind.ARGUMENT for one in prose.changes):
+            return None
+        same = [row for row in self._rows if any(a is not None and a == b for a, b in _threads(row, first))]
+        at = next((number for number, row in enumerate(same) if row is first), 0)
+        return prose.row if at and same[at - 1] is prose.row else None
+
+    def difference(self, *, words: bool) -> Row | None:
+        """The first row in which something else is asked, or with ``words`` said, where nothing was done otherwise."""
         pairs = (row for row in self._rows if row.a is not None and row.b is not None)
-        return next((row for row in pairs if not self._comparison.relation(row).alike), None)
+        if words:
+            return next((row for row in pairs if not self._comparison.relation(row).alike), None)
+        return next((row for row in pairs if self._asks_otherwise(row)), None)
+
+    def _asks_otherwise(self, row: Row) -> bool:
+        """Whether the agent asks something else. What the world answered does not count where all decide the same, nor
+        does what follows from other words of a model."""
+        changed = self._comparison.relation(row).changed & _ASKED
+        return bool(changed) and not (changed <= _FROM_WORDS and self._follows_words(row))
+
+    def _follows_words(self, row: Row) -> bool:
+        """Whether a conversation was begun, or its history edited, with words that a model put otherwise."""
+        assert row.a is not None and row.b is not None, "two moves are compared"
+        run = self._comparison.a
+        if row.a.sketch is None or row.b.sketch is None or row.a is run.moves[0]:
+            return False
+        differences = [one for one in self._comparison.differences(row) if one.aspect in _FROM_WORDS and not one.noise]
+        if row.a not in run.thread(row.a.thread)[:1] and any(one.aspect is Aspect.INPUT for one in differences):
+            return False  # a person spoke
+        return all(_in_other_words(one.before or "", one.after or "") for one in differences)
 
     def used_by(self, at: Row) -> Row | None:
         """The move beside the path whose answer is what differs in what is said at this row: so it was on the path."""
@@ -134,25 +225,22 @@ class _Search:
 
     def resync(self, at: Row) -> Row | None:
         for row in self._rows[self._rows.index(at) + 1 :]:
-            if row.a is not None and row.b is not None and _says_the_same(row.a, row.b):
+            if row.a is not None and row.b is not None and self._says_the_same(row, row.a, row.b):
                 return row
         return None
+
+    def _says_the_same(self, row: Row, a: Move, b: Move) -> bool:
+        if a.sketch is None or b.sketch is None:
+            return a.step.request.match_key == b.step.request.match_key and a.said == b.said
+        if a.sketch.turn == b.sketch.turn and a.said == b.said:
+            return True
+        asks = self._comparison.a.decision(a).calls
+        return bool(asks) and self._comparison.decided(row).weight is not Weight.DECISIVE
 
     @cached_property
     def beside(self) -> tuple[Row, ...]:
         """Moves of conversations, or to addresses, that one run has alone and that ran beside others."""
         return tuple(row for row in self._rows if not row.shared and self._is_beside(row))
-
-    def _partings(self, rows: Iterator[Row]) -> Iterator[Row]:
-        beside = {id(row) for row in self.beside}
-        for row in rows:
-            if row.a is None or row.b is None:
-                if id(row) not in beside:
-                    yield row
-                continue
-            relation = self._comparison.relation(row)
-            if not relation.answers_alike and not relation.reworded:
-                yield row
 
     def _is_beside(self, row: Row) -> bool:
         """Whether it belongs to a conversation that began while another move was under way, and that asks for no tool:
@@ -215,11 +303,15 @@ def _who(move: Move) -> tuple[str, int]:
     return ("thread", move.thread) if move.thread is not None else ("step", move.index)
 
 
+def _in_other_words(before: str, after: str) -> bool:
+    decided = compare_decisions(Decision(text=before), Decision(text=after))
+    return decided.weight is not Weight.DECISIVE
+
+
+def _threads(row: Row, other: Row) -> Iterator[tuple[int | None, int | None]]:
+    """The conversation of both rows in either run."""
+    return zip(row.thread, other.thread, strict=True)
+
+
 def _is_call(row: Row) -> bool:
     return any(move.sketch is not None for move in row.moves)
-
-
-def _says_the_same(a: Move, b: Move) -> bool:
-    if a.sketch is None or b.sketch is None:
-        return a.step.request.match_key == b.step.request.match_key and a.said == b.said
-    return a.sketch.turn == b.sketch.turn and a.said == b.said

@@ -14,8 +14,7 @@ from typing import Any
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.columns import MoveColumn
-from rewind.compare.comparison import status_of
-from rewind.compare.run import ComparedRun, Move
+from rewind.compare.run import ComparedRun, Move, status_of
 from rewind.compare.texts import without_noise
 from rewind.compare.turn import turn_start
 from rewind.conversation.context import parts_text

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from rewind.compare.align import Row
 from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind
-from rewind.compare.comparison import status_of
+from rewind.compare.decision import ChangeKind
 from rewind.compare.delta import Aspect, Difference, ToolPlace, answer_words, asks_for_tool, call_text
-from rewind.compare.divergence import Finding
+from rewind.compare.divergence import Finding, Parting, PartingWeight
 from rewind.compare.ruled_out import RuledOut
-from rewind.compare.run import ComparedRun, Move
+from rewind.compare.run import ComparedRun, Move, status_of
 from rewind.conversation.context import Fate, parts_text
 from rewind.dataclass import dataclass
 from rewind.model.message import ToolUse
@@ -88,6 +88,37 @@ def step_label(row: Row) -> str:
     """``3``; ``4 / 5`` where the runs count differently; ``– / 5`` where only the second made it."""
     a, b = row.indexes
     return str(a) if a == b else f"{a or NO_STEP} / {b or NO_STEP}"
+
+
+# ── partings ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def folded_text(finding: Finding) -> str:
+    """What differed and led to nothing, in a line: ``4 answers reworded, 1 extra read, re-sync at step 9``."""
+    folded = finding.folded
+    prose = [one for one in folded if one.weight is PartingWeight.PROSE]
+    calls = sum(map(_is_worded_call, prose))
+    extra = [one for one in folded if one.weight is PartingWeight.EXTRA]
+    retried = sum(one.weight is PartingWeight.RETRIED for one in folded)
+    answers = len(prose) - calls
+    facts = [f"{plural(answers, 'answer')} reworded"] if answers else []
+    facts += [f"{plural(calls, 'tool call')} worded otherwise"] if calls else []
+    facts += [f"{plural(len(extra), 'extra read')}, re-sync at step {_resync(finding, extra[-1])}"] if extra else []
+    facts += [f"{plural(retried, 'step')} took more tries in one run"] if retried else []
+    return ", ".join(facts)
+
+
+def _is_worded_call(parting: Parting) -> bool:
+    """Whether a tool is called with other words; other words beside the call are an answer's."""
+    return any(change.kind is not ChangeKind.WORDS for change in parting.changes)
+
+
+def _resync(finding: Finding, extra: Parting) -> str:
+    rows = finding.comparison.rows
+    behind = rows[rows.index(extra.row) + 1 :]
+    ours = [n for n, thread in enumerate(extra.row.thread) if thread is not None]
+    same = (row for row in behind if row.a and row.b and all(row.thread[n] == extra.row.thread[n] for n in ours))
+    return next((step_label(row) for row in same), NO_STEP)
 
 
 # ── causes ───────────────────────────────────────────────────────────────────────────────────────────────────

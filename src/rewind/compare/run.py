@@ -1,9 +1,11 @@
 """A run as comparing needs it: its moves, known by digests, and what was said, read when it is asked for."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
+from rewind.compare.decision import Decision, decision_of
 from rewind.compare.delta import Aspect
 from rewind.compare.texts import without_noise
 from rewind.conversation.context import parts_text
@@ -11,13 +13,20 @@ from rewind.conversation.outline import Bodies, answered_at, held_messages, outl
 from rewind.conversation.retries import retries
 from rewind.conversation.sketch import Sketch, answer_digest, history_after, read_said, read_sketch, sketch_of
 from rewind.dataclass import dataclass
+from rewind.match.tokens import is_drawn_id
 from rewind.model.http import HttpRequest
 from rewind.model.message import Answered, Asked, Message
 from rewind.model.session import Recording
-from rewind.model.step import Step, StepKind, step_outcome
+from rewind.model.step import Ending, Step, StepKind, step_outcome
 from rewind.providers.api import Api
 from rewind.providers.telemetry import telemetry_of
 
+_ID = "{id}"
+_SEGMENT = re.compile(r"[^/?&=#]+")
+_BROUGHT_ID = re.compile(r'"(?:\w*_)?id"\s*:\s*"([^"\\]{3,200})"')
+"""A field of an answer that is called an id."""
+_LONGEST_ANSWER = 100_000
+"""Bytes of an answer that ids are looked for in."""
 _KEPT = 1000
 """Steps whose words are kept in memory: of long runs that differ everywhere, not all of them."""
 
@@ -66,6 +75,23 @@ class Move:
         return None
 
 
+def status_of(move: Move) -> str:
+    """How the exchange ended, in a word or two."""
+    return answer_status(move.step, failed=move.failed)
+
+
+def answer_status(step: Step, *, failed: bool = True) -> str:
+    """``429``, ``client closed``"""
+    response = step.response
+    if response is None:
+        return "no answer"
+    cut = response.ending is not Ending.COMPLETE
+    if response.head is None or (cut and response.head.status < 400):
+        return response.ending.value.replace("_", " ")
+    inside = " with an error inside" if failed and response.head.status < 400 else ""
+    return f"{response.head.status}{inside}"
+
+
 class ComparedRun:
     """A recording that is to be compared. Bodies are read only where a digest is missing or differs."""
 
@@ -86,6 +112,7 @@ class ComparedRun:
         """What was asked at a step."""
         self.answered = lru_cache(_KEPT)(self._read_answered)
         """What was answered at a step; ``None`` when nothing was."""
+        self._decisions: dict[int, Decision] = {}
         self._steps = {step.index: step for step in recording.steps}
 
     @cached_property
@@ -117,6 +144,53 @@ class ComparedRun:
         if self._threads.get(index) is not None:
             return answered_at(step, b"", self._answer_body(step))
         return answered_at(step, *self.bodies(step))
+
+    def decision(self, move: Move) -> Decision:
+        """What the answer comes to, apart from its words."""
+        if (known := self._decisions.get(move.index)) is None:
+            failed = status_of(move) if move.failed else ""
+            known = decision_of(self.answered(move.index), failed)
+            if move.sketch is None and known.text:
+                known = replace(known, text=self.without_learnt_ids(known.text))
+            self._decisions[move.index] = known
+        return known
+
+    def path(self, move: Move) -> str:
+        """The path of a request, less the name of the model and ids that were drawn, or learnt from an answer."""
+        segments = move.step.request.head.path.split("/")
+        return "/".join(
+            _ID if segment in self._learnt_ids or is_drawn_id(segment) else _less_model(segment, move.model_asked)
+            for segment in segments
+        )
+
+    def target(self, move: Move) -> str:
+        """The path, and behind it the query."""
+        _, mark, query = move.step.request.head.target.partition("?")
+        return self.path(move) + mark + self.without_learnt_ids(query)
+
+    def without_learnt_ids(self, text: str) -> str:
+        """The text of a request, or of its answer, with one word for every id that an answer brought and a later
+        request names."""
+        return self._learnt_pattern.sub(_ID, text) if self._learnt_ids else text
+
+    @cached_property
+    def _learnt_ids(self) -> frozenset[str]:
+        """Ids in answers of plain requests that are part of the path of a later one."""
+        brought: set[str] = set()
+        used: set[str] = set()
+        plain = [move for move in self.moves if move.sketch is None and move.kind is StepKind.HTTP_CALL]
+        for move in plain:
+            used |= brought.intersection(_SEGMENT.findall(move.step.request.head.target))
+            if move is not plain[-1]:
+                brought.update(
+                    _BROUGHT_ID.findall(self._answer_body(move.step)[:_LONGEST_ANSWER].decode("utf-8", "replace"))
+                )
+        return frozenset(used)
+
+    @cached_property
+    def _learnt_pattern(self) -> re.Pattern[str]:
+        ids = "|".join(sorted(map(re.escape, self._learnt_ids), key=len, reverse=True))
+        return re.compile(rf"(?<![\w-])(?:{ids})(?![\w-])")
 
     def role(self, move: Move) -> str | None:
         """Who is spoken to: the system prompt, less ids and times."""
@@ -210,6 +284,10 @@ def lacks_history(run: ComparedRun, move: Move) -> bool:
 def is_held_elsewhere(asked: Asked) -> bool:
     """Whether the provider is told to go on from what it keeps."""
     return bool(asked.continues or asked.history)
+
+
+def _less_model(segment: str, model: str | None) -> str:
+    return segment.replace(model, "{model}") if model else segment
 
 
 def _with_fallbacks(moves: Iterable[Move]) -> Iterator[Move]:

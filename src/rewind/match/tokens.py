@@ -436,3 +436,14 @@ def stands_for_something(text: str, start: int, end: int) -> bool:
         return True
     prefix = _OF_PEOPLE.search(text, max(0, start - 18), start)
     return prefix is not None and prefix[1].lower() in _PEOPLES_WORDS
+
+
+def is_drawn_id(text: str) -> bool:
+    """Whether the whole text is an id as programs draw them."""
+    for kind in KINDS:
+        for pattern in kind.patterns if kind.noun == "id" else ():
+            if (found := pattern.fullmatch(text)) is not None:
+                token = found["token"] if "token" in pattern.groupindex else text
+                if kind.is_drawn is None or kind.is_drawn(token):
+                    return True
+    return False

@@ -90,15 +90,16 @@ def bisect_pair(
     *,
     date_all: bool = False,
     ask_history: bool = True,
+    exact_words: bool = False,
     on_progress: OnProgress = ignored,
 ) -> Iterator[PairBisection]:
-    """The first step where the run ``bad`` left the run ``good``, and why.
+    """The first step where the run ``bad`` left the run ``good``, and why. With ``exact_words``, words count as deeds.
 
     Since when a cause is there is looked up for the first cause, or for all with ``date_all``. Texts are read as they
     are asked for, so the value is to be used inside the context. Raises UsageError, SessionNotFound, DamagedStore.
     """
     with _opened(home, (good, bad), on_progress) as (good_side, bad_side):
-        finding = bisect(good_side.run, bad_side.run)
+        finding = bisect(good_side.run, bad_side.run, exact_words=exact_words)
         _check_readable(finding, good_side, bad_side)
         history = None
         if ask_history:

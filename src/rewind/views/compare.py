@@ -8,9 +8,9 @@ from rewind.compare.cause import Cause
 from rewind.compare.columns import MoveColumn
 from rewind.compare.comparison import Comparison
 from rewind.compare.delta import Aspect, Difference
-from rewind.compare.divergence import Finding
+from rewind.compare.divergence import Finding, Parting
 from rewind.compare.groups import GroupCause, GroupFinding
-from rewind.compare.phrases import cause_place, cause_title, move_result, ruled_out_text, slug
+from rewind.compare.phrases import cause_place, cause_title, folded_text, move_result, ruled_out_text, slug
 from rewind.compare.proof import Hunk
 from rewind.compare.rates import Effect, Interval
 from rewind.compare.run import ComparedRun, Move
@@ -148,7 +148,7 @@ def bisection(found: PairBisection) -> dict[str, Any]:
     finding = found.finding
     comparison = finding.comparison
     return {
-        "schema": "rewind/bisect@1",
+        "schema": "rewind/bisect@2",
         "good": session_view(comparison.a.recording.session),
         "bad": session_view(comparison.b.recording.session),
         "diverges": finding.diverges,
@@ -159,6 +159,8 @@ def bisection(found: PairBisection) -> dict[str, Any]:
         "ruled_out": [
             {"kind": slug(fact.kind), "fact": fact.fact, "text": ruled_out_text(fact)} for fact in finding.ruled_out
         ],
+        "partings": [_weighed(one) for one in finding.partings],
+        "folded": folded_text(finding) or None,
         "matched": finding.matched,
         "total": finding.total,
         "resync": None if finding.resync is None else _steps(finding.resync, "good", "bad"),
@@ -222,6 +224,23 @@ def _parting(finding: Finding, row: Row) -> dict[str, Any]:
     good = None if row.a is None else _move(finding.comparison.a, row.a)
     bad = None if row.b is None else _move(finding.comparison.b, row.b)
     return {"good": good, "bad": bad}
+
+
+def _weighed(parting: Parting) -> dict[str, Any]:
+    return _steps(parting.row, "good", "bad") | {
+        "weight": parting.weight.value,
+        "changes": [
+            {
+                "kind": change.kind.value,
+                "place": change.place or None,
+                "before": change.before,
+                "after": change.after,
+                "weight": change.weight.value,
+                "text": str(change),
+            }
+            for change in parting.changes
+        ],
+    }
 
 
 def _move(run: ComparedRun, move: Move) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def test_a_long_way_together_is_folded(rewind: Rewind, shelf: Shelf) -> None:
   Step 43   DIVERGED ✗
     Good:  "Yes."
     Bad:   "No."
+    Differs in: says yes → says no
 """
     assert shown[shown.index("  Step 1 ") : shown.index("\n\nCause")] + "\n" == expected
     assert "Matched    42 of 43 steps" in shown
@@ -122,6 +123,7 @@ def test_steps_that_are_counted_differently_are_named_by_both_numbers(rewind: Re
   Step 2 / 3   DIVERGED ✗
     Good:  "Yes."
     Bad:   "No."
+    Differs in: says yes → says no
 """
     assert shown[: shown.index("\n\nCause")] + "\n" == expected
     assert "           1 step took more tries in one run" in shown
@@ -140,6 +142,7 @@ def test_a_long_answer_is_shown_from_where_it_leaves_the_other(rewind: Rewind, s
            Details follow. Details follow. Details follow. Details follow. …"
     Bad:   "… the customer has sent us since March of this year. So I do not
            pay."
+    Differs in: so i pay → i do not pay
 """
     assert shown[shown.index("    Good:") : shown.index("\n\nCause")] + "\n" == expected
 
@@ -200,7 +203,12 @@ def test_the_same_tools_in_other_words_are_told_as_exactly_that(rewind: Rewind, 
     for session, words in ((GOOD, "Understood, I'll look."), (BAD, "Let me see.")):
         talk = begin(shelf, session).says("Pay me back.").hears(words, use("lookup", order="8821"))
         talk.brings(ACTIVE).hears("Done.").end()
-    ran = rewind("bisect", GOOD, BAD)
+    same = rewind("bisect", GOOD, BAD)
+    assert same.text.startswith("≈ The runs go the same way in other words: 2 of 2 steps match\n")
+    assert '  Step 1   match ≈   "Let me see." → lookup' in same.text
+    assert same.text.endswith("\nMatched    2 of 2 steps\n           1 answer reworded\n")
+    assert same.code == ExitCode.OK
+    ran = rewind("bisect", GOOD, BAD, "--exact-words")
     expected = """\
 ≈ The runs go the same way in other words, first at step 1 (llm_call ·
   claude-sonnet-4-6 · anthropic)
@@ -264,7 +272,7 @@ def test_json_has_everything_that_the_screen_says(rewind: Rewind, refunds: None)
     ran = rewind("bisect", GOOD, BAD, "--json")
     assert (ran.code, ran.talk) == (ExitCode.DIFFERENT, "")
     view = ran.json()
-    assert view["schema"] == "rewind/bisect@1"
+    assert view["schema"] == "rewind/bisect@2"
     assert (view["good"]["id"], view["bad"]["id"], view["bad"]["exit_code"]) == (GOOD, BAD, 1)
     assert (view["diverges"], view["answers_part"]) == (True, True)
     assert view["step"] == {"good": 2, "bad": 2}

@@ -5,7 +5,7 @@ from unit.compare.chats import Chat, Tape
 
 
 def indexes(a: Tape, b: Tape) -> list[tuple[int | None, int | None]]:
-    return [row.indexes for row in align(a.run().moves, b.run().moves).rows]
+    return [row.indexes for row in align(a.run(), b.run()).rows]
 
 
 def a_chat(*turns: str) -> Tape:
@@ -53,7 +53,7 @@ def test_parallel_conversations_may_come_in_any_order() -> None:
     for tape, order in ((ours, "abc"), (theirs, "cab")):
         for name in order:
             Chat(tape).user(f"Sum up chapter {name}.").says(f"Chapter {name} in short.")
-    alignment = align(ours.run().moves, theirs.run().moves)
+    alignment = align(ours.run(), theirs.run())
     assert sorted(row.indexes for row in alignment.rows) == [(1, 2), (2, 3), (3, 1)]
     assert alignment.reordered == 1
 
@@ -63,7 +63,7 @@ def test_one_more_parallel_conversation_has_no_partner() -> None:
     for tape, names in ((ours, "ab"), (theirs, "axb")):
         for name in names:
             Chat(tape).user(f"Sum up chapter {name}.").says(f"Chapter {name} in short.")
-    rows = align(ours.run().moves, theirs.run().moves).rows
+    rows = align(ours.run(), theirs.run()).rows
     assert [row.indexes for row in rows] == [(1, 1), (None, 2), (2, 3)]
     assert [row.shared for row in rows] == [True, False, True]
 
@@ -82,7 +82,7 @@ def test_a_failed_try_belongs_to_the_move_that_came_of_it() -> None:
     ours, theirs = a_chat("one", "two"), Tape()
     chat = Chat(theirs).user("one").says("Answer to one.").user("two")
     chat.fails().fails().says("Answer to two.")
-    rows = align(ours.run().moves, theirs.run().moves).rows
+    rows = align(ours.run(), theirs.run()).rows
     assert [row.indexes for row in rows] == [(1, 1), (2, 4)]
     assert rows[1].b is not None and rows[1].b.failures == (2, 3)
 

@@ -24,7 +24,7 @@ def responses(*calls: tuple[dict[str, Any], str]) -> Tape:
 def test_a_history_that_the_provider_held_and_that_was_lost_is_the_cause() -> None:
     first = ({"input": "My order is 8821."}, "Noted.")
     good = responses(first, ({"input": "Which one?", "previous_response_id": "resp_1"}, "It is 8821."))
-    bad = responses(first, ({"input": "Which one?"}, "I do not know."))
+    bad = responses(first, ({"input": "Which one?"}, "I cannot see any order. Which one do you mean?"))
     for a, b in ((good.run(), bad.run()), (sketched(good.run()), sketched(bad.run()))):
         finding = bisect(a, b)
         assert finding.step == (2, 2)
@@ -34,14 +34,19 @@ def test_a_history_that_the_provider_held_and_that_was_lost_is_the_cause() -> No
 
 def test_a_history_that_was_not_recorded_is_not_ruled_out() -> None:
     good = responses(({"input": "Which one?", "previous_response_id": "resp_x"}, "It is 8821."))
-    bad = responses(({"input": "Which one?", "previous_response_id": "resp_y"}, "I do not know."))
+    bad = responses(
+        ({"input": "Which one?", "previous_response_id": "resp_y"}, "I cannot see any order. Which one do you mean?")
+    )
     finding = bisect(good.run(), bad.run())
     assert CauseKind.HISTORY not in {one.kind for one in finding.ruled_out}
     assert CauseKind.INPUT in {one.kind for one in finding.ruled_out}
 
 
 def test_input_and_model_are_not_ruled_out_where_no_request_has_any() -> None:
-    good, bad = responses(({"model": None}, "It is 8821.")), responses(({"model": None}, "I do not know."))
+    good, bad = (
+        responses(({"model": None}, "It is 8821.")),
+        responses(({"model": None}, "I cannot see any order. Which one do you mean?")),
+    )
     assert not {CauseKind.INPUT, CauseKind.MODEL, CauseKind.HISTORY} & {
         one.kind for one in bisect(good.run(), bad.run()).ruled_out
     }

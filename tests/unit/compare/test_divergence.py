@@ -7,7 +7,7 @@ import pytest
 
 from rewind.compare.cause import CauseKind
 from rewind.compare.delta import Aspect
-from rewind.compare.divergence import Finding, bisect
+from rewind.compare.divergence import Finding, PartingWeight, bisect
 from rewind.conversation.context import Fate
 from rewind.model.step import Ending
 from unit.compare.chats import Chat, Tape, sketched
@@ -243,14 +243,17 @@ def test_other_words_beside_the_same_tools_are_no_parting_where_a_run_parts_late
     assert finding.comparison.relation(finding.before[0]).reworded
 
 
-def test_other_words_are_where_runs_part_that_differ_in_nothing_else() -> None:
+def test_runs_that_differ_in_words_alone_do_not_part_unless_words_count() -> None:
     tape = Tape()
     one = Chat(tape, tools=TOOLS).user("I want my money back for order 8821.").says("Looking!", [LOOKUP])
     one.results('{"status": "active"}').says("It is active.", [REFUND])
     one.results('{"refunded": 189.0}').says(DONE)
     finding = found(good(), tape)
-    assert finding.step == (1, 1) and not finding.answers_part
-    assert kinds(finding) == [CauseKind.SAMPLING]
+    assert not finding.diverges and finding.matched == 3
+    assert [(one.row.indexes, one.weight) for one in finding.partings] == [((1, 1), PartingWeight.PROSE)]
+    to_the_word = bisect(good().run(), tape.run(), exact_words=True)
+    assert to_the_word.step == (1, 1) and not to_the_word.answers_part
+    assert kinds(to_the_word) == [CauseKind.SAMPLING]
 
 
 def test_requests_that_differ_are_told_though_every_answer_is_the_same() -> None:

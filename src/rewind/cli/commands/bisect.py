@@ -94,6 +94,7 @@ def _spelled_out(args: Sequence[str]) -> Iterator[str]:
     "absent' (or present, or >N), text~WORDS (or !~, or ~/pattern/, in what was said last), cost>USD, steps>N or "
     "time>30s (repeatable: any)",
 )
+@click.option("--exact-words", is_flag=True, help="Count other words as a divergence, too, not only other decisions")
 @click.option("--no-history", is_flag=True, help="Do not ask earlier good runs what varies anyway")
 @prove_options
 @json_option
@@ -106,16 +107,18 @@ def command(
     bads: tuple[str, ...],
     unlabelled: tuple[str, ...],
     bad_if: tuple[str, ...],
+    exact_words: bool,
     no_history: bool,
     flags: ProveFlags,
     as_json: bool,
 ) -> int:
     """Find the first step where the run BAD left the run GOOD, and say why.
 
-    Runs part where one of them does something else: it says other words, calls other tools, fails, or makes a step
-    that the other does not make. The cause is what differed before that: the model, the prompt, the tools,
-    parameters, input, a tool's result or the history. If nothing differed, the model answered differently. Ids and
-    times never count.
+    Runs part where one of them decides something else: it calls other tools, or with other arguments that matter, its
+    answer says something else, it fails, or makes a step that the other does not make. The same in other words, a read
+    more and a failure that was tried again are told and do not count (--exact-words: words do). The cause is what
+    differed before that: the model, the prompt, the tools, parameters, input, a tool's result or the history. If
+    nothing differed, the model answered differently. Ids and times never count.
 
     With several runs on a side, it finds the step whose decisions tell good from bad by more than chance, and what was
     asked or given before it that does so, too: with both rates and a p that counts everything that was looked at. A
@@ -160,6 +163,7 @@ def command(
                     bad_refs[0],
                     date_all=as_json,
                     ask_history=not no_history,
+                    exact_words=exact_words,
                     on_progress=on_progress,
                 )
             )

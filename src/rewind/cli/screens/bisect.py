@@ -7,8 +7,9 @@ from rewind.cli.screens.difference import cause_blocks, print_causes
 from rewind.cli.screens.layout import Line, print_hanging, room
 from rewind.cli.screens.terminal import Span, Terminal, hint
 from rewind.compare.align import Row
-from rewind.compare.divergence import Finding
-from rewind.compare.phrases import MoveResult, move_result, ruled_out_text, step_label
+from rewind.compare.decision import ChangeKind, Weight
+from rewind.compare.divergence import Finding, Parting, PartingWeight
+from rewind.compare.phrases import MoveResult, folded_text, move_result, ruled_out_text, step_label
 from rewind.model.session import Surroundings
 from rewind.reading.bisect import CodeComparison, NextCommand, PairBisection
 from rewind.safe import display_width, safe_line
@@ -25,6 +26,13 @@ _SHARED = 60
 _LONGEST_FACT = 60
 _LONGEST_CODE_FACT = 80
 _MOST_VERSIONS = 4
+_MOST_CHANGES = 3
+_SEEN = (ChangeKind.WORDS, ChangeKind.TOOL, ChangeKind.STATUS)
+_MATCHES = {
+    Weight.SAME: Span("match ✓", "green"),
+    Weight.PROSE: Span("match ≈", "yellow"),
+    Weight.DECISIVE: Span("other ≠", "yellow"),
+}
 
 
 def print_pair(terminal: Terminal, found: PairBisection) -> None:
@@ -68,6 +76,8 @@ def _headline(finding: Finding) -> Line:
     at = finding.at
     if at is None:
         steps = f"{finding.matched:,} of {plural(finding.total, 'step')} match"
+        if any(one.weight is not PartingWeight.RETRIED for one in finding.partings):
+            return Span("≈ ", "bold green"), Span(f"The runs go the same way in other words: {steps}", "bold")
         return Span("✓ ", "bold green"), Span(f"No divergence: {steps}", "bold")
     about = Span(f" ({_about(at)})", "dim")
     if finding.answers_part:
@@ -75,7 +85,8 @@ def _headline(finding: Finding) -> Line:
     if finding.comparison.relation(at).reworded:
         said = f"The runs go the same way in other words, first at {_where(at)}"
         return Span("≈ ", "bold yellow"), Span(said, "bold"), about
-    said = f"Every answer is the same, but what is asked differs, first at {_where(at)}"
+    same = "comes to the same" if finding.partings else "is the same"
+    said = f"Every answer {same}, but what is asked differs, first at {_where(at)}"
     return Span("≠ ", "bold yellow"), Span(said, "bold"), about
 
 
@@ -116,10 +127,7 @@ def _print_steps(terminal: Terminal, finding: Finding) -> None:
 
 
 def _print_match(terminal: Terminal, finding: Finding, row: Row, labels: int) -> None:
-    relation = finding.comparison.relation(row)
-    verdict = Span("match ✓", "green")
-    if not relation.answers_alike:
-        verdict = Span("match ≈", "yellow") if relation.reworded else Span("other ≠", "yellow")
+    verdict = _MATCHES[finding.comparison.decided(row).weight]
     assert row.b is not None, "what matches has two moves"
     label = f"  Step {step_label(row)}".ljust(labels)
     left = room(terminal, labels + len(verdict.text) + 6)
@@ -141,6 +149,15 @@ def _print_parting(terminal: Terminal, finding: Finding, row: Row, labels: int) 
     shared = _shared_letters(good.words, bad.words) if good is not None and bad is not None else 0
     _print_said(terminal, "Good", good, shared)
     _print_said(terminal, "Bad", bad, shared)
+    if (parting := finding.parting) is not None and (changes := _changes(parting)):
+        print_hanging(terminal, [(Span(changes, "bold"),)], label="    Differs in:", indent=16)
+
+
+def _changes(parting: Parting) -> str:
+    """``28 → 24 days``; words and tools can be seen in the answers themselves."""
+    told = [str(one) for one in parting.changes if one.weight is Weight.DECISIVE and one.kind not in _SEEN]
+    more = f" and {len(told) - _MOST_CHANGES} more" if len(told) > _MOST_CHANGES else ""
+    return " · ".join(safe_line(one, _LONGEST_FACT) for one in told[:_MOST_CHANGES]) + more
 
 
 def _shared_letters(good: str, bad: str) -> int:
@@ -199,13 +216,11 @@ def _matched(finding: Finding) -> str:
 
 def _asides(finding: Finding) -> Iterator[str]:
     """What differs and is no parting."""
+    if folded := folded_text(finding):
+        yield folded
     relations = [finding.comparison.relation(row) for row in finding.before]
     if volatile := sum(relation.alike and bool(relation.noise) for relation in relations):
         yield f"{plural(volatile, 'step')} {'differs' if volatile == 1 else 'differ'} only in ids and times"
-    if reworded := sum(relation.reworded for relation in relations):
-        yield f"{plural(reworded, 'answer')} {'asks' if reworded == 1 else 'ask'} for the same tools in other words"
-    if retried := sum(relation.retried for relation in relations):
-        yield f"{plural(retried, 'step')} took more tries in one run"
     for name, rows in (
         ("good", [row for row in finding.beside if row.b is None]),
         ("bad", [row for row in finding.beside if row.a is None]),
