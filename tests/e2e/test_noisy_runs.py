@@ -82,7 +82,7 @@ def test_a_refund_that_was_declined_and_two_that_were_not(lab: Callable[[Playboo
     assert parted.code == 1, parted.stdout
     found = json.loads(shop.rewind("bisect", good, bad, "--json").stdout)
     assert found["step"] == {"good": 5, "bad": 5}
-    assert found["causes"][0]["kind"] == "tool output changed"
+    assert found["causes"][0]["kind"] == "tool-output"
     assert "days_since_delivery" in parted.text and "46" in parted.text
 
 
@@ -104,6 +104,6 @@ def test_a_setting_that_was_read_sixteen_steps_before_it_mattered(
     assert parted.code == 1, parted.stdout
     found = json.loads(shop.rewind("bisect", *sessions, "--json").stdout)
     assert found["step"] == {"good": 18, "bad": 18}
-    assert found["causes"][0]["kind"] == "tool output changed"
+    assert found["causes"][0]["kind"] == "tool-output"
     assert str(setup.facts["slow_timeout"]) in parted.text
     assert "timeout_seconds" in parted.text

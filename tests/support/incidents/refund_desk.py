@@ -209,7 +209,7 @@ def _noted() -> Say:
         "[Thanks|Thank you] for [telling me|letting me know]. [Store credit|A credit for our store] [will do|is fine].",
     )
     asks = ("[Which order is it about?|What is your order's number?|Could you tell me the order's number?]",)
-    return say("noted", states(*ways), states(*asks))
+    return say("noted", states(*ways), states(*asks, last=True))
 
 
 def _order(view: View) -> str:

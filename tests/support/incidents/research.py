@@ -329,7 +329,7 @@ def _noted(view: View) -> Intent:
             f"[Understood|All right], [I will not|I won't] recommend {vendor}.",
             f"[Thanks for telling me|Good to know], {vendor} [is out|will not be recommended|is off the list].",
         ),
-        states("[What are you looking for?|What do you need?|Which service is it about?]"),
+        states("[What are you looking for?|What do you need?|Which service is it about?]", last=True),
     )
 
 

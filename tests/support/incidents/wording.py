@@ -64,10 +64,12 @@ class Statement:
     """Clauses that say why; the ways are then clauses, too."""
     optional: bool = False
     """A detail that a model leaves out as often as not: it was said before, and nothing hangs on it."""
+    last: bool = False
+    """Stands at the end, as a question does that the user is to answer."""
 
 
-def states(*ways: str, reason: Sequence[str] = (), optional: bool = False) -> Statement:
-    return Statement(ways=ways, reason=tuple(reason), optional=optional)
+def states(*ways: str, reason: Sequence[str] = (), optional: bool = False, last: bool = False) -> Statement:
+    return Statement(ways=ways, reason=tuple(reason), optional=optional, last=last)
 
 
 class Voice:
@@ -97,7 +99,8 @@ class Voice:
 
     def answer(self, statements: Sequence[Statement], *, opens: Sequence[str], closes: Sequence[str]) -> str:
         """A last answer: what it states, in an order and a shape of its own."""
-        said = [self._sentence(one) for one in statements if not (one.optional and self._free and self._chance(0.35))]
+        kept = [one for one in statements if not (one.optional and self._free and self._chance(0.35))]
+        said = [self._sentence(one) for one in kept if not one.last]
         head, rest = said[:1], said[1:]
         if self._free:
             self._random.shuffle(rest)
@@ -105,6 +108,7 @@ class Voice:
         body = head + rest
         if shape in ("prose", "headed") and rest and self._chance(0.3) and self._free:
             body = rest[:1] + head + rest[1:]
+        body += [self._sentence(one) for one in kept if one.last]
         opening = self.pick(opens) if opens and self._chance(0.7) else ""
         closing = self.pick(closes) if closes and self._chance(0.6) else ""
         if closing and self._free and self._chance(0.25):

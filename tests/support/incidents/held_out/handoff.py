@@ -188,7 +188,7 @@ def _triage_mind(view: View) -> Intent:
                 "[Noted|Understood]: [to your bank|money goes to your bank|your bank, not a card].",
                 "[All right|Thanks], [I'll pass on|I will remember] that it [goes to|is for] your bank.",
             ),
-            states("[What can I do for you?|How can I help?|What is it about?]"),
+            states("[What can I do for you?|How can I help?|What is it about?]", last=True),
         )
     if not view.did("lookup_account"):
         beside = (
