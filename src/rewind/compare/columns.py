@@ -17,7 +17,7 @@ from rewind.dataclass import dataclass
 _SAME_DECISION, _SAME_TOOLS, _OTHER, _GAP = 4, 3, -1, -2
 """What it is worth to put a move into a column, or to leave one out."""
 _BOTH, _COLUMN_ALONE, _CELL_ALONE = range(3)
-_BAND = 100
+_BAND = 60
 """How far moves that belong together may stand from the same place in a long conversation."""
 
 
@@ -158,8 +158,20 @@ class _Column:
 
 
 def _laid(columns: list[_Column], cells: list[_Cell]) -> list[_Column]:
-    """The cells put into the columns so that as much as possible fits (Needleman and Wunsch). To leave out a column
-    that few runs have costs little."""
+    """The cells put into the columns so that as much as possible fits. What all decided alike at either end is put
+    there at once: most of a long run."""
+    shorter = min(len(columns), len(cells))
+    start = next((at for at in range(shorter) if columns[at].worth(cells[at]) < _SAME_DECISION), shorter)
+    rest = shorter - start
+    end = next((at for at in range(rest) if columns[-1 - at].worth(cells[-1 - at]) < _SAME_DECISION), rest)
+    head, tail = columns[:start], columns[len(columns) - end :]
+    for column, cell in zip((*head, *tail), (*cells[:start], *cells[len(cells) - end :]), strict=True):
+        column.add(cell)
+    return [*head, *_fitted(columns[start : len(columns) - end], cells[start : len(cells) - end]), *tail]
+
+
+def _fitted(columns: list[_Column], cells: list[_Cell]) -> list[_Column]:
+    """Needleman and Wunsch; to leave out a column that few runs have costs little."""
     width, height = len(columns), len(cells)
     band = _BAND + abs(width - height)
     runs = max((len(column.cells) for column in columns), default=1)

@@ -175,7 +175,7 @@ class _RunReader:
         self._read: set[Hashable] = set()
         self._statuses = {step.index: step for step in run.recording.steps}
         self._begun: set[int | None] = set()
-        self._sent: dict[str, tuple[str, ...]] = {}
+        self._sent: dict[str, tuple[Message, ...]] = {}
         """By system prompt: the messages of the latest call."""
 
     def read(self, column: int, move: Move) -> None:
@@ -236,12 +236,13 @@ class _RunReader:
         """What an earlier call with the same prompt had sent, and this one, which goes on from there, has not."""
         assert move.sketch is not None, "conversations are calls to models"
         before = self._sent.get(move.sketch.system, ())
-        now = tuple(parts_text(message.parts) for message in asked.messages)
-        self._sent[move.sketch.system] = now
-        if not set(before) & set(now):
+        self._sent[move.sketch.system] = asked.messages
+        if self._run.goes_on_from(move) is not None:
             return
-        for text in set(before) - set(now):
-            self._add_text(CauseKind.HISTORY, _DROPPED, text, column)
+        then, now = ({parts_text(message.parts) for message in messages} for messages in (before, asked.messages))
+        if then & now:
+            for text in then - now:
+                self._add_text(CauseKind.HISTORY, _DROPPED, text, column)
 
     def _read_decided(self, column: int, move: Move) -> None:
         answered = self._run.answered(move.index)
