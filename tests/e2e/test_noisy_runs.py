@@ -16,7 +16,7 @@ from support.incidents.stage import Setup
 from support.lab import Lab
 from support.script import Playbook
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xfail(strict=False, reason="bisect compares words, not decisions")]
+pytestmark = pytest.mark.e2e
 LEVEL = 2
 
 
