@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from support.lab import Lab
-from support.script import Playbook
+from support.script import Playbook, Request
 from support.small_model.apis import SmallModelApis
 from support.small_model.model import SmallModel
 
@@ -40,3 +41,30 @@ def test_a_stream_of_a_sampled_model_replays_word_for_word(
     called, said = apis.replies
     assert recorded.lines[0] == called.tools[0].arguments
     assert recorded.lines[1]["text"] == said.text
+
+
+def test_a_seed_gives_the_same_series_of_answers_and_a_tool_is_taken_or_not(small_model: SmallModel) -> None:
+    series = []
+    for _ in range(2):
+        with SmallModel(seed=7) as model:
+            series.append([model.say("Tell me of the sea.", max_tokens=12).text for _ in range(2)])
+    assert series[0] == series[1]
+    assert series[0][0] != series[0][1]
+
+    takes = {"type": "object", "properties": {"order": {"type": "integer"}}}
+    tool = {"type": "function", "name": "look_up", "description": "Find an order", "parameters": takes}
+    apis = SmallModelApis(small_model)
+    answer = apis(request_of("/v1/responses", {"model": "m", "input": "Where is it?", "tools": [tool]}))
+    (reply,) = apis.replies
+    output = json.loads(answer.body)["output"]
+    if reply.tools:
+        assert [item["name"] for item in output] == ["look_up"]
+        assert isinstance(json.loads(output[0]["arguments"])["order"], int)
+    else:
+        assert output[0]["content"][0]["text"] == reply.text
+
+
+def request_of(target: str, body: dict[str, Any]) -> Request:
+    """A request as the provider sees it."""
+    data = json.dumps(body).encode()
+    return Request(method="POST", target=target, headers=(), body=data, raw=b"", hit=1, nth=1, connection=1)
