@@ -227,7 +227,8 @@ def _turn(one: OutlineStep) -> ToolTurn:
         index=one.step.index,
         place=one.place,
         began=one.step.request.ts,
-        ended=None if one.step.response is None else one.step.ended,
+        # An import may not say how long an answer took: then its tools' time is not known, either.
+        ended=None if one.step.response is None or not one.step.response.ms else one.step.ended,
         asked=one.asked,
         answered=one.answered,
     )

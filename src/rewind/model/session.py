@@ -21,6 +21,10 @@ _STEP = re.compile(r"(.+):(\d{1,9})", re.ASCII | re.DOTALL)
 _TOOL = re.compile(r"(.+):(\d{1,9})\.(\d{1,9})", re.ASCII | re.DOTALL)
 
 
+UNDATED = 946_684_800.0
+"""Where an imported session stands that does not say when it was: the first day of 2000, before anything real."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """Looked up while the agent runs; ``None`` where it is not known. Already redacted."""
@@ -116,6 +120,11 @@ class SessionStart:
     """The session of ``rewind record`` around the program that recorded this one: it holds the same requests."""
     imported: bool = False
     """Whether it came in a file: its command may be anybody's, so it is shown and never run."""
+
+    @property
+    def dated(self) -> bool:
+        """Whether it is known when it began; a file of another tool may not say it."""
+        return not (self.imported and self.started == UNDATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

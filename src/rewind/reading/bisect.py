@@ -36,8 +36,6 @@ _LASTING = {
     CauseKind.PARAMETERS: (CallField.SETTINGS, Aspect.PARAMETERS),
 }
 """What stays once it is changed, so that its first use can be looked for."""
-_SHARED_BY_AGENTS = frozenset({CauseKind.MODEL, CauseKind.PARAMETERS})
-"""Values that other agents may have used before: only runs of this one count."""
 _MOST_EDITS = 3
 _LONGEST_EDIT = 200
 """Characters of an edit that one would still paste."""
@@ -177,13 +175,15 @@ def _first_seen(
     new = after.lasting_value(aspect)
     if new is None:
         return None
-    agents = {program_of(side.session.start.command) for side in (good, bad)}
+    programs = {program_of(side.session.start.command) for side in (good, bad)} - {""}
+    if not programs:
+        return None  # an import names no program: others may be of any
     return first_seen(
         home,
         FieldValue(field=field, value=new, asked=after.model_asked if cause.kind is CauseKind.SNAPSHOT else None),
         old=before.lasting_value(aspect),
         until=bad.session,
-        among=lambda start: cause.kind not in _SHARED_BY_AGENTS or program_of(start.command) in agents,
+        among=lambda start: start.dated and program_of(start.command) in programs,
         on_progress=lambda done, total: on_progress("sessions looked through", done, total),
     )
 

@@ -1,15 +1,14 @@
 """Import: a file that holds a session, or what another tool recorded, becomes a session of the store.
 
 A session is made from its file alone, so that the same file is the same session in every store. Where another tool's
-file does not say when it was recorded, the ``Date`` of an answer does; where nothing says it, the session stands at the
-first day of 2000, before anything real.
+file does not say when it was recorded, the ``Date`` of an answer does; where nothing says it, the time is unknown
+(:data:`rewind.model.session.UNDATED`).
 """
 
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
 from pathlib import Path
@@ -28,7 +27,7 @@ from rewind.formats.vcr import read_vcr
 from rewind.match.call import understand
 from rewind.model.http import HttpRequest, without_headers
 from rewind.model.ids import BlobId, SessionId, blob_id
-from rewind.model.session import Recording, Session, SessionEnd, SessionFile, SessionStart, Status
+from rewind.model.session import UNDATED, Recording, Session, SessionEnd, SessionFile, SessionStart, Status
 from rewind.model.step import Ending, Step, StepResponse
 from rewind.providers.hosts import LLM_HOSTS, HostRules
 from rewind.redaction.redactor import Redactor
@@ -47,7 +46,6 @@ from rewind.version import __version__
 FILE_LIMIT = 256 * 1024 * 1024
 """Other tools' files, and what comes through a pipe, are read whole."""
 MOST_EXCHANGES = 100_000
-UNDATED = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_NAME = 120
 _NOT_ENTERED = frozenset(("__pycache__", "node_modules", "site-packages"))
 _FOREIGN = {FileKind.HAR: read_har, FileKind.FLOWS: read_flows, FileKind.VCR: read_vcr}
@@ -414,7 +412,7 @@ def _moments(exchanges: Sequence[ForeignExchange], tally: Tally) -> Iterator[flo
     known = [exchange.started or _date(exchange) for exchange in exchanges]
     before = next((moment for moment in known if moment is not None), None)
     if before is None:
-        tally.remark("the file", "does not say when it was recorded: it stands at 2000-01-01")
+        tally.remark("the file", "does not say when it was recorded")
         before = UNDATED
     for moment in known:
         before = before if moment is None else moment

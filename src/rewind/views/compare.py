@@ -39,7 +39,9 @@ def tokens_of(totals: Totals) -> int | None:
 
 def seconds_of(session: Session) -> float | None:
     """How long it took; ``None`` where it has no end."""
-    return None if session.end is None else max(0.0, session.end.ended - session.start.started)
+    return (
+        None if session.end is None or not session.start.dated else max(0.0, session.end.ended - session.start.started)
+    )
 
 
 def _difference(difference: Difference) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from rewind.formats.exchanges import ForeignExchange, ForeignRecording
 from rewind.model.http import Headers, HttpResponse
 from rewind.model.ids import SessionId
-from rewind.model.session import SessionFile
+from rewind.model.session import UNDATED, SessionFile
 from rewind.model.step import Ending, StepKind
-from rewind.reading.import_ import UNDATED, session_of_exchanges
+from rewind.reading.import_ import session_of_exchanges
 from rewind.store.session_files import SessionFileReader
 from rewind.wire.encoding import decode
 from support.exchanges import answer_with, request_of, stream_of
@@ -140,10 +140,10 @@ def test_without_times_the_date_of_an_answer_tells() -> None:
     assert [step.request.ts for step in portable.recording.steps] == [1714903200.0] * 3
 
 
-def test_a_file_that_never_says_when_stands_at_the_first_day_of_2000_and_says_so() -> None:
+def test_a_file_that_never_says_when_has_no_time_and_says_so() -> None:
     nonsense = answer_with(ANSWER, headers=(("Date", "yesterday"),))
     portable = session_of(chat(answered=nonsense))
-    assert portable.session.start.started == UNDATED
+    assert portable.session.start.started == UNDATED and not portable.session.start.dated
     assert portable.session.folder.startswith("20000101T000000")
     assert portable.session.end is not None
     assert any("does not say when" in remark for remark in portable.session.end.remarks)

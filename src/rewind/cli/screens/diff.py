@@ -19,7 +19,7 @@ from rewind.model.message import Asked
 from rewind.model.session import Session, Status
 from rewind.reading.compare import ComparedSession, SessionDiff
 from rewind.safe import display_width, safe_line
-from rewind.text import UNKNOWN, amount, dollars, duration, minute, plural
+from rewind.text import NONE, UNKNOWN, amount, dollars, duration, minute, plural
 from rewind.views.compare import seconds_of, tokens_of
 
 _SIGNS = {
@@ -91,7 +91,9 @@ def print_sides(terminal: Terminal, sides: Sequence[tuple[str, Session]]) -> Non
     fits = label_width + name_width + state_width + len("2026-11-15 09:14 UTC") + 20 <= terminal.width
     for (label, session), name, state in zip(sides, names, states, strict=True):
         filler = " " * (name_width - display_width(name) + 2 if name_width else 0)
-        began = " " * (state_width - display_width(state.text) + 2) + minute(session.start.started)
+        began = " " * (state_width - display_width(state.text) + 2) + (
+            minute(session.start.started) if session.start.dated else NONE
+        )
         terminal.line(
             Span(f"  {label:<{label_width}}  ", "dim"),
             Span(session.id, "bold"),

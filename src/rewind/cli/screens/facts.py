@@ -8,7 +8,7 @@ from rewind.cli.screens.terminal import Span, Terminal
 from rewind.model.outcome import Outcome, outcome_of
 from rewind.model.session import Lineage, Session, Surroundings
 from rewind.safe import safe_line
-from rewind.text import duration, moment, plural
+from rewind.text import NONE, duration, moment, plural
 
 
 def status(session: Session) -> Span:
@@ -53,11 +53,11 @@ def session_facts(
     facts += [
         ("command", shlex.join(start.command)),
         ("folder", start.cwd),
-        ("started", moment(start.started)),
+        ("started", moment(start.started) if start.dated else NONE),
         ("status", status(session)),
     ]
     if end is not None:
-        facts.append(("took", duration(end.ended - start.started)))
+        facts.append(("took", duration(end.ended - start.started) if start.dated else NONE))
         good = end.exit_code == 0 or session.is_probe
         facts.append(("exit code", Span(str(end.exit_code), "" if good else "red")))
         if end.redactions:

@@ -65,14 +65,14 @@ def _row(row: ListedSession, now: float, unique: int) -> list[Cell]:
     return [
         (Span(session.id[:unique], "bold"), Span(session.id[unique:], "dim")),
         start.name or NONE,
-        age(now - start.started),
+        age(now - start.started) if start.dated else NONE,
         _outcome(row),
         number(totals.steps),
         number(totals.llm_calls),
         number(totals.threads),
         number(tokens),
         dollars(totals.cost, totals.unpriced) if totals.llm_calls else NONE,
-        duration(max(0.0, end.ended - start.started)) if end is not None else NONE,
+        duration(max(0.0, end.ended - start.started)) if end is not None and start.dated else NONE,
         " ".join(f"{key}={value}" if value else key for key, value in start.tags.items()) or NONE,
         shlex.join(start.command),
     ]
@@ -178,7 +178,7 @@ def _cells(line: TreeLine, row: ListedSession | None, now: float, named: int) ->
     return [
         place,
         Span(safe_line(start.name or NONE, named)),
-        Span(age(now - start.started)),
+        Span(age(now - start.started) if start.dated else NONE),
         Span(status(session).text + _PINNED * session.pinned, status(session).style),
         Span(plural(totals.steps, "step")),
         Span(dollars(totals.cost, totals.unpriced) if totals.llm_calls else NONE),

@@ -265,9 +265,9 @@ _COUNTED = f"""
     count(*) FILTER (outcome = 'error') AS errors,
     count(*) FILTER (ending IS DISTINCT FROM 'complete') AS cut,
     count(*) FILTER (retry) AS retries,
-    quantile_cont(ms, 0.5) FILTER (outcome = 'answered') AS ms_p50,
-    quantile_cont(ms, 0.95) FILTER (outcome = 'answered') AS ms_p95,
-    quantile_cont(first_ms, 0.5) FILTER (outcome = 'answered') AS first_ms_p50
+    quantile_cont(nullif(ms, 0), 0.5) FILTER (outcome = 'answered') AS ms_p50,
+    quantile_cont(nullif(ms, 0), 0.95) FILTER (outcome = 'answered') AS ms_p95,
+    quantile_cont(nullif(first_ms, 0), 0.5) FILTER (outcome = 'answered') AS first_ms_p50
 """
 
 
