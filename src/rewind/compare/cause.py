@@ -19,6 +19,7 @@ from rewind.compare.delta import LASTING, Aspect, Difference
 from rewind.compare.run import ComparedRun, Move, answer_status, is_held_elsewhere, status_of
 from rewind.compare.texts import without_noise
 from rewind.compare.tool_results import ResultChange, result_change
+from rewind.compare.turn import turn_differences
 from rewind.conversation.context import ContextPlace, Fate, parts_text
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import settings_of
@@ -52,15 +53,17 @@ class Standing(IntEnum):
     """It only brings what an earlier step came to."""
     IDLE = 3
     """A parameter that is given its default, or nothing."""
-    DATED = 4
+    FIGURES = 4
+    """A result differs in figures alone, and the answers take up none of them."""
+    DATED = 5
     """Nothing but a day or a time of day differs, which a run may turn on."""
-    SAMPLED = 5
+    SAMPLED = 6
     """Nothing differs that counts: the model itself answered otherwise."""
-    UNUSED = 6
+    UNUSED = 7
     """A result differs in codes, or in figures that differ in every call of that tool, and no answer takes them up."""
-    VARIES = 7
+    VARIES = 8
     """It differs among good runs, too."""
-    VOLATILE = 8
+    VOLATILE = 9
     """Ids, times and durations: they differ between any two runs."""
 
 
@@ -100,6 +103,8 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
     paired = row.a is not None and row.b is not None
     last = row if paired else _last_shared(comparison, row)
     suspects = [] if last is None else [*_suspects(comparison, last, frozenset())]
+    if not paired:
+        suspects += _brought_to_one_run(comparison, row)
     found = ranked(_judged(comparison, row, suspects))
     if any(cause.standing < Standing.SAMPLED for cause in found):
         found = tuple(cause for cause in found if not _is_folder(cause))
@@ -117,7 +122,7 @@ def _is_folder(cause: Cause) -> bool:
 
 def with_sampling(comparison: Comparison, row: Row, causes: Sequence[Cause]) -> tuple[Cause, ...]:
     """The same, and that the model itself answered otherwise, where nothing else explains it."""
-    explained = any(cause.standing < Standing.DATED or cause.kind is CauseKind.SAMPLING for cause in causes)
+    explained = any(cause.standing < Standing.FIGURES or cause.kind is CauseKind.SAMPLING for cause in causes)
     paired = row.a is not None and row.b is not None
     return ranked(causes if explained or not paired else [*causes, _sampling(comparison, row)])
 
@@ -174,7 +179,7 @@ def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Ite
                 if origin is not None and id(origin) not in followed:
                     behind = [*_suspects(comparison, origin, followed | {id(origin)})]
                     yield from behind
-                    if any(cause.standing < Standing.DATED for cause in behind):
+                    if any(cause.standing < Standing.FIGURES for cause in behind):
                         evidence = f"it is the answer of step {_step(origin)}"
                         yield Cause(
                             kind=kind, since=since, differences=(one,), standing=Standing.CARRIED, evidence=evidence
@@ -187,6 +192,23 @@ def _sides(comparison: Comparison, row: Row) -> list[tuple[ComparedRun, Move]]:
     """The calls to models of a row, each with its run."""
     sides = ((comparison.a, row.a), (comparison.b, row.b))
     return [(run, move) for run, move in sides if move is not None and move.sketch is not None]
+
+
+def _brought_to_one_run(comparison: Comparison, row: Row) -> Iterator[Cause]:
+    """What tools gave the move that only one run made, where they gave the other run's next move something else."""
+    lone, other = (row.a, comparison.b) if row.b is None else (row.b, comparison.a)
+    assert lone is not None, "a row has a move"
+    later = (one for one in comparison.rows[comparison.rows.index(row) + 1 :])
+    following = (one.b if row.b is None else one.a for one in later)
+    partner = next((move for move in following if move is not None and move.sketch is not None), None)
+    if partner is None or lone.sketch is None:
+        return
+    run = comparison.a if row.b is None else comparison.b
+    mine, theirs = (run.asked(lone.index), run.held(lone)), (other.asked(partner.index), other.held(partner))
+    old, new = (mine, theirs) if row.b is None else (theirs, mine)
+    for one in turn_differences(old[0], new[0], old[1], new[1]):
+        if one.aspect is Aspect.TOOL_OUTPUT and one.noise is None and one.before is not None and one.after is not None:
+            yield Cause(kind=CauseKind.TOOL_OUTPUT, since=row, differences=(one,))
 
 
 def _lost_history(comparison: Comparison, row: Row) -> Iterator[Difference]:
@@ -222,6 +244,8 @@ def _less_unused(causes: Sequence[Cause]) -> Iterator[Cause]:
             what = "codes" if change is ResultChange.CODES else "figures"
             evidence = f"only {what} differ that no answer takes up"
             yield replace(cause, standing=Standing.UNUSED, evidence=evidence)
+        elif change is ResultChange.FIGURES:
+            yield replace(cause, standing=Standing.FIGURES, evidence="only figures differ, and no answer takes them up")
         else:
             yield cause
 

@@ -58,5 +58,5 @@ def test_an_import_without_times_has_none_anywhere(rewind: Rewind, tmp_path: Pat
     assert rewind("bisect", "good", "bad", "--json").json()["causes"][0]["since"] is None
     assert {one["started"] for one in rewind("list", "--json").json()["sessions"]} == {None}
     assert rewind("stats", "--json").json()["total"]["ms_p50"] is None
-    (call,) = rewind("inspect", "good:1", "--json").json()["step"]["tool_calls"]
+    (call,) = rewind("inspect", "good", "--json").json()["outline"]["tool_calls"]
     assert call["ms"] is None

@@ -54,7 +54,7 @@ def test_a_cause_may_lie_many_steps_before_its_effect_and_what_repeats_it_is_not
     assert finding.step == (18, 18)
     first, second = finding.causes
     assert first.since.indexes == (2, 2) and first.standing is Standing.USED
-    assert second.since.indexes == (12, 12) and second.standing is Standing.CHANGED
+    assert second.since.indexes == (12, 12) and second.standing is Standing.FIGURES
 
 
 def test_what_both_runs_had_read_explains_nothing() -> None:
@@ -204,3 +204,18 @@ def test_the_result_of_a_call_that_only_one_run_made_is_no_reason_for_what_it_di
     causes = causes_of(finding.comparison, finding.comparison.rows[-1])
     assert [cause.kind for cause in causes] == [CauseKind.SAMPLING, CauseKind.TOOL_OUTPUT]
     assert causes[1].evidence == "only one run asked for it"
+
+
+def test_what_a_tool_gave_to_a_step_that_only_one_run_made_is_why_it_made_it() -> None:
+    def run(tests: str, *, mends: bool) -> Tape:
+        tape = Tape()
+        one = Chat(tape).user("Move it to the new client.").says("", [("run_tests", {})]).results(tests)
+        if mends:
+            one.says("", [("edit", {"file": "net.py"})]).results("ok").says("", [("run_tests", {})]).results("7 passed")
+        one.says("Done: all tests pass.")
+        return tape
+
+    good, bad = run("7 passed", mends=False), run("ImportError: no name 'fetch'; 1 failed", mends=True)
+    finding = bisect(good.run(), bad.run())
+    assert finding.causes[0].kind is CauseKind.TOOL_OUTPUT
+    assert "ImportError" in (finding.causes[0].differences[0].after or "")
