@@ -21,7 +21,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any
 
@@ -36,7 +36,7 @@ from rewind.compare.program_text import (
 from rewind.compare.text_facts import FactKind, facts_of
 from rewind.compare.vocabulary import stem
 from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, text_changes
-from rewind.match.tokens import KINDS, Evidence, Scope, stands_for_something
+from rewind.match.tokens import KINDS, Evidence, Scope, TokenKind, stands_for_something
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
@@ -239,17 +239,32 @@ _DRAWN = tuple(
 @lru_cache(maxsize=4096)
 def less_drawn(text: str) -> str:
     """The text without ids that a run drew for itself."""
+    return _taken_apart(text)[0]
+
+
+def drawn_ids(value: Any) -> frozenset[str]:
+    """The ids in a JSON value that a run drew for itself."""
+    try:
+        return _taken_apart(value if isinstance(value, str) else json.dumps(value))[1]
+    except RecursionError:
+        return frozenset()
+
+
+def _taken_apart(text: str) -> tuple[str, frozenset[str]]:
+    """The text with a stand-in for every drawn id, and the ids."""
     if _DIGIT.search(text) is None or _CANDIDATE.search(text) is None:
-        return text
+        return text, frozenset()
+    ids: set[str] = set()
     for kind in _DRAWN:
         for pattern in kind.patterns:
+            text = pattern.sub(partial(_stand_in, kind, ids), text)
+    return text, frozenset(ids)
 
-            def stand_in(found: re.Match[str]) -> str:
-                start, end = found.span("token") if "token" in found.re.groupindex else found.span()
-                drawn = kind.is_drawn is None or kind.is_drawn(found.string[start:end])  # noqa: B023 - used at once
-                if not drawn or stands_for_something(found.string, start, end):
-                    return found[0]
-                return found.string[found.start() : start] + "·" + found.string[end : found.end()]
 
-            text = pattern.sub(stand_in, text)
-    return text
+def _stand_in(kind: TokenKind, ids: set[str], found: re.Match[str]) -> str:
+    start, end = found.span("token") if "token" in found.re.groupindex else found.span()
+    token = found.string[start:end]
+    if (kind.is_drawn is not None and not kind.is_drawn(token)) or stands_for_something(found.string, start, end):
+        return found[0]
+    ids.add(token)
+    return found.string[found.start() : start] + "·" + found.string[end : found.end()]

@@ -8,11 +8,11 @@ the words beside them are prose. An answer without tools decides by what it says
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from rewind.compare.arguments import canonical, less_drawn, value_changes
+from rewind.compare.arguments import canonical, drawn_ids, less_drawn, value_changes
 from rewind.compare.stance import stance_of
 from rewind.compare.text_facts import FactKind, facts_of
 from rewind.compare.wording import Change, ChangeKind, Weight, excerpt, is_asking, text_changes
@@ -164,14 +164,35 @@ def _json_of(text: str) -> Any:
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def compare_decisions(before: Decision, after: Decision) -> DecisionDifference:
-    """How much two answers differ, and in what."""
+def compare_decisions(
+    before: Decision, after: Decision, heard: Callable[[], tuple[str, str]] | None = None
+) -> DecisionDifference:
+    """How much two answers differ, and in what.
+
+    ``heard`` gives all that either model had read. It is asked only where ids differ that look drawn by the run: one
+    that both models knew was chosen.
+    """
     if before == after:
         return _SAME
     changes = sorted(_changes(before, after), key=lambda one: one.weight is not Weight.DECISIVE)
+    if heard is not None and (not changes or changes[0].weight is not Weight.DECISIVE):
+        chosen = _chosen_id(before, after, heard)
+        changes = [chosen, *changes] if chosen is not None else changes
     if not changes:
         return _SAME
     return DecisionDifference(changes[0].weight, tuple(changes))
+
+
+def _chosen_id(before: Decision, after: Decision, heard: Callable[[], tuple[str, str]]) -> Change | None:
+    """Of two ids that tools are called with, one that the model of the other run knew, too."""
+    ids = [frozenset().union(*(drawn_ids(call.arguments) for call in one.calls)) for one in (before, after)]
+    gone, come = sorted(ids[0] - ids[1]), sorted(ids[1] - ids[0])
+    if not gone or not come:
+        return None
+    by_before, by_after = heard()
+    if any(one in by_after for one in gone) or any(one in by_before for one in come):
+        return Change(ChangeKind.ARGUMENT, gone[0], come[0], before.calls[0].tool)
+    return None
 
 
 def decision_classes(decisions: Sequence[Decision]) -> list[int]:
