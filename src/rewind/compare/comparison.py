@@ -9,11 +9,11 @@ go on from calls that belong together, the step adds nothing to what is known al
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 
 from rewind.compare.align import Alignment, Row, align
-from rewind.compare.decision import DecisionDifference, Weight, compare_decisions
+from rewind.compare.decision import ChangeKind, DecisionDifference, Ids, Weight, compare_decisions
 from rewind.compare.delta import (
     Aspect,
     Difference,
@@ -76,6 +76,7 @@ class Comparison:
         self._found: dict[Hashable, tuple[Difference, ...]] = {}
         self._told: set[tuple[int | None, str | None, str | None]] = set()
         """By conversation: the two texts of one thing that an earlier step brought."""
+        self._known_ids: dict[tuple[Ids, Ids], bool] = {}
         self._learned: dict[int | None, int] = {}
         self._histories: dict[tuple[int | None, int | None], GrowingHistories] = {}
         """By conversation of either run: how far their histories are compared."""
@@ -127,8 +128,10 @@ class Comparison:
     def _weigh(self, a: Move, b: Move) -> DecisionDifference:
         if a.said == b.said and not a.failed and not b.failed:
             return _NO_DIFFERENCE
-        decided = compare_decisions(self.a.decision(a), self.b.decision(b))
+        decided = compare_decisions(self.a.decision(a), self.b.decision(b), partial(self._both_knew, a, b))
         if decided.weight is not Weight.DECISIVE and not self._exact_words:
+            return decided
+        if decided.changes and decided.changes[0].kind is ChangeKind.ID:
             return decided
         # Ids, and times that the model was told, are no decision of its own.
         changed = {one.aspect for one in self._in_answers(a, b) if one.noise is None}
@@ -137,6 +140,14 @@ class Comparison:
         if changed == {Aspect.ANSWER} and self.a.decision(a).calls and self.b.decision(b).calls:
             return replace(decided, weight=Weight.PROSE)
         return replace(decided, weight=Weight.DECISIVE) if self._exact_words else decided
+
+    def _both_knew(self, a: Move, b: Move, gone: Ids, come: Ids) -> bool:
+        """Whether one of these ids, each of one run's answer alone, was known to the model of the other run."""
+        if (gone, come) not in self._known_ids:
+            by_a, by_b = heard(self.a, a), heard(self.b, b)
+            known = any(one in by_b for one in gone) or any(one in by_a for one in come)
+            self._known_ids[gone, come] = known
+        return self._known_ids[gone, come]
 
     # ── piece by piece, and only where a digest differs ──────────────────────────────────────────────────────
 

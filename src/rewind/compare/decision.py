@@ -25,6 +25,7 @@ __all__ = [
     "ChangeKind",
     "Decision",
     "DecisionDifference",
+    "Ids",
     "Weight",
     "compare_decisions",
     "decision_classes",
@@ -161,38 +162,36 @@ def _json_of(text: str) -> Any:
         return None
 
 
+Ids = frozenset[str]
+
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def compare_decisions(
-    before: Decision, after: Decision, heard: Callable[[], tuple[str, str]] | None = None
+    before: Decision, after: Decision, both_knew: Callable[[Ids, Ids], bool] | None = None
 ) -> DecisionDifference:
     """How much two answers differ, and in what.
 
-    ``heard`` gives all that either model had read. It is asked only where ids differ that look drawn by the run: one
-    that both models knew was chosen.
+    An id that looks drawn by the run was chosen if both models knew it. ``both_knew`` is asked where such ids differ:
+    those of the first answer alone, and those of the second.
     """
     if before == after:
         return _SAME
     changes = sorted(_changes(before, after), key=lambda one: one.weight is not Weight.DECISIVE)
-    if heard is not None and (not changes or changes[0].weight is not Weight.DECISIVE):
-        chosen = _chosen_id(before, after, heard)
+    if both_knew is not None and (not changes or changes[0].weight is not Weight.DECISIVE):
+        chosen = _chosen_id(before, after, both_knew)
         changes = [chosen, *changes] if chosen is not None else changes
     if not changes:
         return _SAME
     return DecisionDifference(changes[0].weight, tuple(changes))
 
 
-def _chosen_id(before: Decision, after: Decision, heard: Callable[[], tuple[str, str]]) -> Change | None:
-    """Of two ids that tools are called with, one that the model of the other run knew, too."""
-    ids = [frozenset().union(*(drawn_ids(call.arguments) for call in one.calls)) for one in (before, after)]
-    gone, come = sorted(ids[0] - ids[1]), sorted(ids[1] - ids[0])
-    if not gone or not come:
+def _chosen_id(before: Decision, after: Decision, both_knew: Callable[[Ids, Ids], bool]) -> Change | None:
+    ours, theirs = (frozenset().union(*(drawn_ids(call.arguments) for call in one.calls)) for one in (before, after))
+    gone, come = ours - theirs, theirs - ours
+    if not gone or not come or not both_knew(gone, come):
         return None
-    by_before, by_after = heard()
-    if any(one in by_after for one in gone) or any(one in by_before for one in come):
-        return Change(ChangeKind.ARGUMENT, gone[0], come[0], before.calls[0].tool)
-    return None
+    return Change(ChangeKind.ID, min(gone), min(come), before.calls[0].tool)
 
 
 def decision_classes(decisions: Sequence[Decision]) -> list[int]:

@@ -35,6 +35,8 @@ class ChangeKind(StrEnum):
     AMOUNT = "amount"
     DATE = "date"
     CODE = "code"
+    ID = "id"
+    """That looks drawn by the run, and was chosen among several."""
     NAME = "name"
     NEGATION = "negation"
     REFUSAL = "refusal"

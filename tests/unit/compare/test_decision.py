@@ -132,8 +132,7 @@ def test_values_nested_without_end_are_compared_without_harm() -> None:
 def test_a_drawn_id_that_both_models_knew_was_chosen() -> None:
     ids = "3f2b8c1e-7d4a-4b5c-9e6f-1a2b3c4d5e6f", "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d"
     one, other = (decision_of(calls(("open", {"document": name}))) for name in ids)
-    own = lambda: (f"found {ids[0]}", f"found {ids[1]}")  # noqa: E731
-    both = lambda: (f"found {ids[0]} and {ids[1]}",) * 2  # noqa: E731
-    assert compare_decisions(one, other, own).weight is Weight.SAME
-    found = compare_decisions(one, other, both)
+    assert compare_decisions(one, other).weight is Weight.SAME
+    assert compare_decisions(one, other, lambda gone, come: gone == come).weight is Weight.SAME
+    found = compare_decisions(one, other, lambda gone, come: gone == {ids[0]} and come == {ids[1]})
     assert found.weight is Weight.DECISIVE and str(found.changes[0]) == f"open {ids[0]} → {ids[1]}"

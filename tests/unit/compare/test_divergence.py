@@ -66,6 +66,22 @@ def test_ids_that_were_drawn_anew_are_no_parting() -> None:
     assert not found(good(), good(prefix="toolu_z")).diverges
 
 
+DOCUMENTS = "3f2b8c1e-7d4a-4b5c-9e6f-1a2b3c4d5e6f", "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d"
+
+
+def reader(opened: str, known: str) -> Tape:
+    chat = Chat(Tape()).user("What is the notice?").says("", [("find", {"q": "notice"})]).results(known)
+    return chat.says("", [("read", {"id": opened})]).results("Three months.").says("Three months.").tape
+
+
+def test_an_id_that_both_models_knew_was_chosen_though_it_looks_drawn() -> None:
+    one, other = DOCUMENTS
+    both = " ".join(DOCUMENTS)
+    assert not found(reader(one, one), reader(other, other)).diverges
+    finding = found(reader(one, both), reader(other, both))
+    assert finding.diverges and finding.step == (2, 2)
+
+
 def test_a_changed_prompt_is_the_cause_where_the_answers_part_and_not_where_it_appears() -> None:
     finding = found(good(), refusing(system="Be kind, and ask for confirmation."))
     assert finding.step == (2, 2) and finding.answers_part
