@@ -340,7 +340,7 @@ _REQUEST = re.compile(
 
 def _is_open(question: Sequence[str]) -> bool:
     """A question that asks for nothing in particular: "What is next?", "How does that sound?"."""
-    if question[0] in ("which", "who", "where", "when"):
+    if question[0] in ("which", "who", "where", "when") or (question[0] == "what" and "you" in question):
         return False
     return sum(word not in ALL_STOP_WORDS and word not in POLITE for word in question) <= 2  # one is the sign
 
