@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from rewind.compare.decision import Decision, decision_classes, decision_of
+from rewind.compare.decision import Decision, decision_classes
 from rewind.compare.lanes import Lane, addresses, conversations, paired_lanes
 from rewind.compare.run import ComparedRun, Move, status_of
 from rewind.dataclass import dataclass
@@ -115,8 +115,9 @@ class _DecidedRun:
 
 def decision_at(run: ComparedRun, move: Move) -> Decision:
     """What was decided in a move; of a request that is no call to a model, only whether it failed."""
-    failed = status_of(move) if move.failed else ""
-    return decision_of(run.answered(move.index) if move.sketch is not None else None, failed)
+    if move.sketch is not None:
+        return run.decision(move)
+    return Decision(failed=status_of(move) if move.failed else "")
 
 
 def _from_typical_to_odd(runs: Sequence[_DecidedRun]) -> list[_DecidedRun]:

@@ -262,7 +262,7 @@ class _RunReader:
         asked, answered = self._run.asked(move.index), self._run.answered(move.index)
         names = [part.name for message in asked.messages for part in message.parts if isinstance(part, ToolUse)]
         head = move.step.request.head
-        place = names[0] if names else f"{head.method} {head.host}{without_noise(head.path)}"
+        place = names[0] if names else f"{head.method} {head.host}{self._run.path(move)}"
         self._add(CauseKind.PATH, place, "is asked", column)
         if answered is not None and not move.failed:
             self._add_content(CauseKind.TOOL_OUTPUT, place, parts_text(answered.parts), column)

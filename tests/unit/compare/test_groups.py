@@ -167,3 +167,23 @@ def test_the_order_of_the_sides_does_not_change_what_is_tested() -> None:
     assert [column.answers for column in other.columns] == [
         (*column.answers[4:], *column.answers[:4]) for column in one.columns
     ]
+
+
+def test_what_a_plain_request_brought_back_is_a_cause_too() -> None:
+    desk = Desk()
+
+    def answer(document: str, said: tuple[str, ...]) -> Tape:
+        tape, draw = Tape(), desk.random
+        chat = Chat(tape).user(f"{desk.prose()} What about my order?")
+        hits = [{"document": document, "score": round(draw.random(), 3)}]
+        found = {"hits": hits, "took_ms": draw.randint(3, 90)}
+        tape.add({"query": draw.choice(QUERIES)}, found, path="/v1/search", host="search.example.com")
+        chat.says(draw.choice(said))
+        return tape
+
+    goods = [answer("policy-2026", PAID) for _ in range(8)]
+    bads = [answer("policy-2019" if number < 6 else "policy-2026", DENIED) for number in range(8)]
+    (cause,) = compared(goods, bads).causes
+    assert cause.kind is CauseKind.TOOL_OUTPUT
+    first = cause.tested[0].feature
+    assert (first.place, first.text) == ("POST search.example.com/v1/search", 'hits[].document "policy-2019"')
