@@ -162,6 +162,8 @@ def test_runs_of_which_the_outcome_is_not_known_are_left_out(rewind: Rewind, she
         (("--runs", "refund-*", "--bad-if", "exit!=0", "--good", GOODS[0]), 2, "--runs and --bad-if sort one set"),
         (("--runs", "refund-*", "--bad-if", "exit is 0"), 2, "'exit is 0' is not a test that --bad-if knows."),
         (("--runs", "refund-*", "--bad-if", "exit>7"), 3, "All 9 runs are good by 'exit>7': there is nothing to"),
+        (("--runs", "refund-*", "--bad-if", "exit>0", "--prove"), 2, "--prove takes one good run and one bad run."),
+        (("--good", *GOODS, "--bad", *BADS, "--exact-words"), 2, "--exact-words takes one good run and one bad run"),
         (("--runs", "--bad-if", "exit>7"), 2, "--runs needs at least one session."),
     ],
 )

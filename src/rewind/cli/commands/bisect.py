@@ -144,14 +144,11 @@ def command(
     if given and not flags.proves:
         raise UsageError("A command is only run with --prove.", hint="rewind bisect GOOD BAD --prove -- COMMAND")
     if unlabelled or (bad_if and not flags.proves):
+        _check_of_two(proves=flags.proves, exact_words=exact_words)
         return _bisect_groups(app, _labelled((*runs, *goods, *bads), unlabelled, bad_if), as_json=as_json)
     good_refs, bad_refs = _named(runs, goods, bads)
     if len(good_refs) + len(bad_refs) > 2 or not all(map(names_one_run, (*good_refs, *bad_refs))):
-        if flags.proves:
-            raise UsageError(
-                "--prove takes one good run and one bad run.",
-                hint=f"rewind bisect {good_refs[0]} {bad_refs[0]} --prove",
-            )
+        _check_of_two(proves=flags.proves, exact_words=exact_words)
         choice = RunChoice(goods=tuple(good_refs), bads=tuple(bad_refs))
         return _bisect_groups(app, choice, as_json=as_json)
     with ExitStack() as stack:
@@ -199,6 +196,17 @@ def _bisect_groups(app: App, choice: RunChoice, *, as_json: bool) -> ExitCode:
             print_next_of_groups(err(), found)
     print_warnings(err(), (*found.goods, *found.bads))
     return ExitCode.DIFFERENT if found.diverges else ExitCode.OK
+
+
+def _check_of_two(*, proves: bool, exact_words: bool) -> None:
+    """What is said of two runs and not of many. Raises UsageError."""
+    if proves:
+        raise UsageError("--prove takes one good run and one bad run.", hint="rewind bisect GOOD BAD --prove")
+    if exact_words:
+        raise UsageError(
+            "--exact-words takes one good run and one bad run: words of many runs never repeat.",
+            hint="rewind bisect GOOD BAD --exact-words",
+        )
 
 
 def _labelled(others: Sequence[str], unlabelled: tuple[str, ...], tests: tuple[str, ...]) -> RunChoice:
