@@ -14,6 +14,7 @@ from support.small_model.model import SmallModel
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(not ALL, reason="hundreds of answers of a real model; `make test-all` runs it"),
 ]
 
