@@ -16,11 +16,10 @@ from rewind.compare.attribution import DecisionWords, Use
 from rewind.compare.comparison import FOLDER_NAME, Comparison, heard
 from rewind.compare.default_parameters import is_idle
 from rewind.compare.delta import LASTING, Aspect, Difference
-from rewind.compare.run import ComparedRun, Move, answer_status, is_held_elsewhere, status_of
-from rewind.compare.texts import without_noise
+from rewind.compare.provenance import SAID_ONCE, is_reworded, lost_history, model_calls, origin_of, path_reason
+from rewind.compare.run import answer_status, is_held_elsewhere, status_of
 from rewind.compare.tool_results import ResultChange, result_change
 from rewind.compare.turn import turn_differences
-from rewind.conversation.context import ContextPlace, Fate, parts_text
 from rewind.conversation.message_digest import json_text
 from rewind.conversation.sketch import settings_of
 from rewind.dataclass import dataclass
@@ -77,8 +76,6 @@ LASTING_KINDS = frozenset(KIND_OF_ASPECT[aspect] for aspect in LASTING)
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 _FOLDED = frozenset({Standing.UNUSED, Standing.VOLATILE})
 """What is seen at many steps and tells as little at each."""
-_SAID = (Aspect.INPUT, Aspect.TOOL_OUTPUT, Aspect.HISTORY)
-"""What is said once and stays in the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,22 +157,22 @@ def _folded(first: Cause, later: Cause) -> Cause:
 def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Iterator[Cause]:
     """What differs at the row, and what came into the conversation earlier and stayed there; in order of steps. What
     is but the answer of another conversation is followed by what made that one."""
-    stateful = any(is_held_elsewhere(run.asked(move.index)) for run, move in _sides(comparison, row))
+    stateful = any(is_held_elsewhere(run.asked(move.index)) for run, move in model_calls(comparison, row))
     for place in (*comparison.earlier(row), row):
         differences = comparison.differences(place)
         if stateful:
-            differences = (*differences, *_lost_history(comparison, place))
+            differences = (*differences, *lost_history(comparison, place))
         for aspect, kind in KIND_OF_ASPECT.items():
             found = [one for one in differences if one.aspect is aspect]
             # An answer that failed names no model: what answered before it is known from there.
-            if not found or (place is not row and aspect not in (*_SAID, Aspect.SNAPSHOT)):
+            if not found or (place is not row and aspect not in (*SAID_ONCE, Aspect.SNAPSHOT)):
                 found = [one for one in found if one.noise is not None]
             since = _first_seen(comparison, place, aspect) if aspect in LASTING else place
             for one in found:
-                if one.noise is None and (why := _is_of_its_path(comparison, place, one)):
+                if one.noise is None and (why := path_reason(comparison, place, one)):
                     yield Cause(kind=kind, since=since, differences=(one,), standing=Standing.UNUSED, evidence=why)
                     continue
-                origin = _origin(comparison, place, one) if aspect in _SAID and one.noise is None else None
+                origin = origin_of(comparison, place, one) if aspect in SAID_ONCE and one.noise is None else None
                 if origin is not None and id(origin) not in followed:
                     behind = [*_suspects(comparison, origin, followed | {id(origin)})]
                     yield from behind
@@ -185,13 +182,13 @@ def _suspects(comparison: Comparison, row: Row, followed: frozenset[int]) -> Ite
                             kind=kind, since=since, differences=(one,), standing=Standing.CARRIED, evidence=evidence
                         )
                         continue
+                    if is_reworded(one):
+                        evidence = f"it is the answer of step {_step(origin)} in other words"
+                        yield Cause(
+                            kind=kind, since=since, differences=(one,), standing=Standing.UNUSED, evidence=evidence
+                        )
+                        continue
                 yield Cause(kind=kind, since=since, differences=(one,), standing=_standing(one))
-
-
-def _sides(comparison: Comparison, row: Row) -> list[tuple[ComparedRun, Move]]:
-    """The calls to models of a row, each with its run."""
-    sides = ((comparison.a, row.a), (comparison.b, row.b))
-    return [(run, move) for run, move in sides if move is not None and move.sketch is not None]
 
 
 def _brought_to_one_run(comparison: Comparison, row: Row) -> Iterator[Cause]:
@@ -209,21 +206,6 @@ def _brought_to_one_run(comparison: Comparison, row: Row) -> Iterator[Cause]:
     for one in turn_differences(old[0], new[0], old[1], new[1]):
         if one.aspect is Aspect.TOOL_OUTPUT and one.noise is None and one.before is not None and one.after is not None:
             yield Cause(kind=CauseKind.TOOL_OUTPUT, since=row, differences=(one,))
-
-
-def _lost_history(comparison: Comparison, row: Row) -> Iterator[Difference]:
-    """What the provider holds of the conversation, where only one of the two calls goes on from it."""
-    sides = _sides(comparison, row)
-    goes_on = [is_held_elsewhere(run.asked(move.index)) for run, move in sides]
-    if len(sides) < 2 or goes_on[0] == goes_on[1]:
-        return
-    run, move = sides[goes_on.index(True)]
-    held = "\n".join(parts_text(message.parts) for message in run.held(move)) or "(not recorded)"
-    before, after = (held, None) if goes_on[0] else (None, held)
-    fate = Fate.DROPPED if goes_on[0] else Fate.ADDED
-    yield Difference(
-        aspect=Aspect.HISTORY, place=ContextPlace(None), fate=fate, before=before, after=after, about="conversation"
-    )
 
 
 _FIGURES_OF_EVERY_CALL = 2
@@ -264,60 +246,6 @@ def _standing(difference: Difference) -> Standing:
     if difference.aspect is Aspect.PARAMETERS and is_idle(difference):
         return Standing.IDLE
     return Standing.CHANGED
-
-
-def _is_of_its_path(comparison: Comparison, row: Row, difference: Difference) -> str:
-    """Why what only one run has follows from what it did, and is no reason for it; empty where it may be one."""
-    if (difference.before is None) == (difference.after is None) or difference.aspect not in _SAID:
-        return ""
-    if difference.aspect is Aspect.TOOL_OUTPUT:
-        return "only one run asked for it"
-    held = isinstance(difference.place, ContextPlace) and difference.place.index is None
-    if difference.aspect is Aspect.INPUT or difference.fate is Fate.REORDERED or held:
-        return ""
-    text = without_noise(difference.before or difference.after or "")
-    sides = (comparison.a, row.a), (comparison.b, row.b)
-    has, lacks = sides if difference.after is None else sides[::-1]
-    # What the agent dropped, the run that lacks it had read before; what it slipped in, its run had not.
-    own = _had(*has, text) and not _had(*lacks, text)
-    return "it comes from a step that only one run made" if own else ""
-
-
-def _had(run: ComparedRun, move: Move | None, text: str) -> bool:
-    """Whether it was read, or said, at the step of the conversation before this one; at one of the last steps, where
-    the conversation begins anew."""
-    if move is None:
-        return False
-    thread = [one for one in run.thread(move.thread) if one.index < move.index][-1:]
-    earlier = thread or [one for one in run.moves if one.index < move.index and one.sketch is not None][-_LAST_STEPS:]
-    for one in earlier:
-        answered = run.answered(one.index)
-        said = "" if answered is None else parts_text(answered.parts)
-        if text in without_noise(f"{heard(run, one)}\n{said}"):
-            return True
-    return False
-
-
-_LAST_STEPS = 5
-
-
-def _origin(comparison: Comparison, row: Row, difference: Difference) -> Row | None:
-    """The step of another conversation whose two answers are what differs here."""
-    for other in reversed(comparison.rows[: comparison.rows.index(row)]):
-        if other.a is None or other.b is None or other.a.sketch is None or other.thread == row.thread:
-            continue
-        said = comparison.a.answered(other.a.index), comparison.b.answered(other.b.index)
-        words = [answer.text.strip() if answer is not None else "" for answer in said]
-        texts = difference.before or "", difference.after or ""
-        if words[0] != words[1] and all(
-            len(one) >= _TELLING_WORDS and one in text for one, text in zip(words, texts, strict=True)
-        ):
-            return other
-    return None
-
-
-_TELLING_WORDS = 12
-"""An answer of at least so many letters that is found again is not a coincidence."""
 
 
 def _step(row: Row) -> str:
