@@ -74,7 +74,7 @@ KIND_OF_ASPECT = {
 LASTING_KINDS = frozenset(KIND_OF_ASPECT[aspect] for aspect in LASTING)
 """Causes that, once there, are there in every later step."""
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
-_FOLDED = frozenset({Standing.UNUSED, Standing.VOLATILE})
+FOLDED = frozenset({Standing.UNUSED, Standing.VOLATILE})
 """What is seen at many steps and tells as little at each."""
 
 
@@ -129,7 +129,7 @@ def ranked(causes: Iterable[Cause]) -> tuple[Cause, ...]:
     kept: dict[Hashable, Cause] = {}
     for cause in causes:
         key: Hashable = cause.kind, tuple((one.place, one.after) for one in cause.differences)
-        if cause.standing in _FOLDED:
+        if cause.standing in FOLDED:
             key = cause.kind, cause.standing
         kept[key] = _folded(kept[key], cause) if key in kept else cause
     return tuple(sorted(kept.values(), key=_place))
@@ -146,7 +146,7 @@ def _folded(first: Cause, later: Cause) -> Cause:
     """Equal things at several steps are one cause, seen first at the first of them."""
     known = {(one.before, one.after) for one in first.differences}
     more = tuple(one for one in later.differences if (one.before, one.after) not in known)
-    if first.standing not in _FOLDED:
+    if first.standing not in FOLDED:
         more = ()
     return replace(first, differences=(*first.differences, *more), rows=first.rows + later.rows)
 

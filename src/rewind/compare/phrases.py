@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rewind.compare.align import Row
-from rewind.compare.cause import LASTING_KINDS, Cause, CauseKind
+from rewind.compare.cause import FOLDED, LASTING_KINDS, Cause, CauseKind
 from rewind.compare.decision import ChangeKind
 from rewind.compare.delta import Aspect, Difference, ToolPlace, answer_words, asks_for_tool, call_text
 from rewind.compare.divergence import Finding, Parting, PartingWeight
@@ -140,7 +140,9 @@ def cause_title(cause: Cause) -> str:
             names = dict.fromkeys(str(one.place) for one in cause.differences)
             return _with("parameters changed", ", ".join(names) if len(names) > 1 else "")
         case CauseKind.TOOL_OUTPUT:
-            return _with("tool output changed", ", ".join(_calls(cause.differences)))
+            many = cause.standing in FOLDED and len(cause.differences) > 1
+            calls = _counted(cause.differences) if many else _calls(cause.differences)
+            return _with("tool output changed", ", ".join(calls))
         case CauseKind.HISTORY:
             return _with("history changed", _fates(cause.differences))
         case CauseKind.ERROR:
@@ -195,6 +197,12 @@ def _tools(differences: Sequence[Difference]) -> str:
             whole = "added" if one.before is None else "removed"
             changes.setdefault(one.place.name, "changed" if one.place.path else whole)
     return ", ".join(f"{name} {change}" for name, change in changes.items())
+
+
+def _counted(differences: Sequence[Difference]) -> Iterable[str]:
+    """``run_tests ×6``"""
+    counts = Counter(one.tool or "a tool" for one in differences)
+    return (f"{tool} ×{number}" if number > 1 else tool for tool, number in counts.items())
 
 
 def _calls(differences: Sequence[Difference]) -> Iterable[str]:

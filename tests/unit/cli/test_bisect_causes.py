@@ -286,3 +286,35 @@ def test_every_suggested_edit_is_one_that_fork_understands(rewind: Rewind, shelf
         assert line.startswith(f"→ try it:    rewind fork 9b2c0d1{number}:2 --set "), what
         for edit in line.split("--set ")[1:]:
             parse_edit(edit.strip().strip("'"))
+
+
+def test_of_a_cause_in_the_second_place_both_halves_are_shown(rewind: Rewind, shelf: Shelf) -> None:
+    long = " ".join(f"word{number}" for number in range(60))
+
+    def run(talk: Talk, status: str, *, harsh: bool, agrees: bool) -> None:
+        talk.system = STRICT if harsh else SYSTEM
+        talk.says("I want my money back for order 8821.")
+        talk.hears("Understood, I'll look into the account.", use("lookup", order="8821"))
+        talk.brings(f"The account is {status} today.")
+        talk.hears("It is done." if agrees else "I cannot do it.").end()
+
+    shown = told(
+        rewind,
+        shelf,
+        lambda talk: run(talk, f"fine, says the clerk: {long}", harsh=False, agrees=True),
+        lambda talk: run(talk, "locked", harsh=True, agrees=False),
+    )
+    second = cause(shown).partition("2  tool output changed")[2]
+    assert "fine, says the clerk" in second and "locked" in second
+
+
+def test_results_that_always_differ_are_one_line(rewind: Rewind, shelf: Shelf) -> None:
+    def run(talk: Talk, took: float, *, agrees: bool) -> None:
+        talk.says("Mend it.")
+        for number in range(4):
+            talk.hears("Again.", use("lookup", order="8821"))
+            talk.brings(f"41 passed in {took + number}s")
+        talk.hears("It is done." if agrees else "I cannot do it.").end()
+
+    shown = told(rewind, shelf, lambda talk: run(talk, 0.31, agrees=True), lambda talk: run(talk, 0.52, agrees=False))
+    assert "2  tool output changed: lookup ×4, at step 2\n                nothing but a duration differs\n" in shown

@@ -13,7 +13,7 @@ from typing import Any
 from rewind.cli.screens.context import SIGNS
 from rewind.cli.screens.layout import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.compare.cause import Cause, CauseKind
+from rewind.compare.cause import FOLDED, Cause, CauseKind
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
 from rewind.compare.phrases import cause_place, cause_title
@@ -41,6 +41,8 @@ _MOST_EVIDENCE = 10
 """Lines of evidence for the first cause."""
 _BRIEF = 160
 """Characters of evidence for the others."""
+_HALF = 48
+"""Characters of a stretch where both what went and what came are to be seen."""
 _BEHIND_TITLE = 72
 """Characters up to which evidence stands behind its title."""
 _IN_ONE_LINE = frozenset({CauseKind.MODEL, CauseKind.SNAPSHOT, CauseKind.PARAMETERS})
@@ -275,7 +277,7 @@ def print_causes(terminal: Terminal, blocks: Sequence[list[Line]], labels: tuple
 
 def cause_lines(cause: Cause, place: str = "") -> list[Line]:
     """The title, then the evidence; short evidence stands behind its title."""
-    evidence = list(_evidence(cause))
+    evidence = [] if cause.standing in FOLDED and len(cause.differences) > 1 else list(_evidence(cause))
     title: Line = (Span(cause_title(cause), "bold"),)
     if cause.kind in _IN_ONE_LINE and len(evidence) == 1 and _length(evidence) <= _BEHIND_TITLE:
         title, evidence = (*title, Span(": "), *evidence[0]), []
@@ -307,13 +309,14 @@ def _evidence(cause: Cause) -> Iterator[Line]:
 
 
 def _brief(evidence: Sequence[Line]) -> list[Line]:
-    """The first line with a change in it, with the one below where what went and what came stand apart; of each as
-    much as is read at a glance."""
+    """The first line with a change in it, and the first with the other half where what went and what came stand apart;
+    of each as much as is read at a glance."""
     changed = [line for line in evidence if _styles(line) & {"red", "green"}]
     if not changed:
         return list(evidence[:1])
-    apart = len(changed) > 1 and _styles(changed[0]) | _styles(changed[1]) >= {"red", "green"} > _styles(changed[0])
-    return [_start(line) for line in changed[: 2 if apart else 1]]
+    first = changed[0]
+    other = next((line for line in changed if _styles(line) - _styles(first)), None)
+    return [_start(line) for line in (first, other) if line is not None]
 
 
 def _styles(line: Line) -> set[str]:
@@ -323,6 +326,8 @@ def _styles(line: Line) -> set[str]:
 def _start(line: Line) -> Line:
     spans: list[Span] = []
     room = _BRIEF
+    if len(_styles(line)) > 1:  # neither half may take the room of the other
+        line = tuple(Span(safe_line(span.text, _HALF), span.style) if len(span.text) > _HALF else span for span in line)
     for span in line:
         spans.append(Span(safe_line(span.text, room) if len(span.text) > room else span.text, span.style))
         room -= len(span.text)
