@@ -370,6 +370,8 @@ def _hardly_shared(old: TextFacts, new: TextFacts, is_answer: bool) -> bool:
     fewest, most = sorted((len(old.stems), len(new.stems)))
     shared = len(old.stems & new.stems)
     if shared or not most:
+        if is_answer and fewest >= 5:
+            return shared / fewest <= 0.2 and not {one.key for one in old.facts} & {one.key for one in new.facts}
         return fewest >= 8 and shared / fewest < 0.15
     if fewest == 0:
         terse = min(old, new, key=lambda one: len(one.stems))
