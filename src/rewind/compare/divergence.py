@@ -21,6 +21,7 @@ from rewind.compare.decision import Change, ChangeKind, Decision, Weight, compar
 from rewind.compare.delta import REQUEST, Aspect, Difference
 from rewind.compare.ruled_out import RuledOut, ruled_out
 from rewind.compare.run import ComparedRun, Move
+from rewind.compare.text_facts import facts_of
 from rewind.dataclass import dataclass
 
 _ASKED = REQUEST - {Aspect.TOOL_OUTPUT}
@@ -170,10 +171,11 @@ class _Search:
         return self._first_words(partings, first) or first
 
     def _first_words(self, partings: Sequence[Parting], first: Row | None) -> Row | None:
-        """The call right before the first decision that differs, if it was the first that was worded otherwise: runs
-        that say the same word for word until then part there."""
+        """The call right before the first decision that differs, if it is the first thing of all that was said
+        otherwise and asks about something else: no word of the two arguments is shared. Runs that say the same word for
+        word until then part there; where wording varies anyway, they do not."""
         prose = next((one for one in partings if one.weight is PartingWeight.PROSE), None)
-        if first is None or prose is None or not any(one.kind is ChangeKind.ARGUMENT for one in prose.changes):
+        if first is None or prose is None or not all(_asks_of_another_thing(one) for one in prose.changes):
             return None
         same = [row for row in self._rows if any(a is not None and a == b for a, b in _threads(row, first))]
         at = next((number for number, row in enumerate(same) if row is first), 0)
@@ -311,6 +313,11 @@ def _in_other_words(before: str, after: str) -> bool:
 def _threads(row: Row, other: Row) -> Iterator[tuple[int | None, int | None]]:
     """The conversation of both rows in either run."""
     return zip(row.thread, other.thread, strict=True)
+
+
+def _asks_of_another_thing(change: Change) -> bool:
+    stems = [facts_of(text or "").stems for text in (change.before, change.after)]
+    return change.kind is ChangeKind.ARGUMENT and stems[0].isdisjoint(stems[1])
 
 
 def _is_call(row: Row) -> bool:
