@@ -18,6 +18,8 @@ from rewind.demo.run import DemoProvider
 from rewind.model.ids import SessionId
 from rewind.store.journal.writer import SessionWriter
 from support.cli import run_rewind
+from support.incidents.case import incident_pair
+from support.incidents.catalogue import DEVELOPMENT
 from support.incidents.group import group_case
 from support.planted_recording import Played
 
@@ -33,6 +35,7 @@ COMMANDS = (
     "rewind fork refund-bad:3 --set system=@refund-good:3",
 )
 SEVERAL = "rewind bisect --good 'refund-ok-*' --bad 'refund-bad-*'"
+NOISY = "rewind bisect fix-good fix-bad"
 INCIDENT = 39
 """Of the groups of incidents: the carrier of eight of ten refunds cannot be reached."""
 
@@ -43,7 +46,7 @@ class Readme:
     def __init__(self, folder: Path, provider: DemoProvider) -> None:
         self._folder = folder
         self._env = os.environ | {
-            "COLUMNS": "110",
+            "COLUMNS": "100",
             "REWIND_HOME": str(folder / "store"),
             "NO_COLOR": "1",
             "PYTHONIOENCODING": "utf-8",
@@ -95,6 +98,7 @@ def test_the_readme_shows_the_screens_as_they_are(tmp_path: Path) -> None:
     with DemoProvider() as provider:
         for command, shown in Readme(tmp_path, provider).screens():
             lines = [f"$ {command}", *shown.rstrip().splitlines()]
+            assert len(lines) <= 30
             block = "".join(f"    {line}".rstrip() + "\n" for line in lines)
             start = readme.index(f"    $ {command}\n")
             end = start + len(re.match(r"(?:(?:    .*)?\n)+", readme[start:])[0])  # type: ignore[index]
@@ -115,11 +119,27 @@ def test_the_readme_shows_ten_runs_against_ten(tmp_path: Path) -> None:
             keep(tmp_path, played, f"{'7f3a' if side == 'ok' else '9b2c'}{number:04d}", f"refund-{side}-{number}")
     done = run_rewind(shlex.split(SEVERAL)[1:], tmp_path, {"COLUMNS": "100"})
     assert done.code == 1
-    lines = [f"$ {SEVERAL}", *done.text.splitlines(), "", *done.talk.splitlines()]
-    assert len(lines) <= 30 and max(map(len, lines)) <= 100
+    show(SEVERAL, [*done.text.splitlines(), "", *done.talk.splitlines()])
+
+
+def test_the_readme_shows_a_cause_long_before_its_effect_in_runs_that_never_say_the_same_words(tmp_path: Path) -> None:
+    agent = next(agent for agent in DEVELOPMENT if agent.name == "coding")
+    incident = next(incident for incident in agent.incidents if incident.name == "no-changelog")
+    pair = incident_pair(agent, incident, 2, 3)
+    keep(tmp_path, pair.good, "7f3a2b9c", "fix-good")
+    keep(tmp_path, pair.bad, "9b2c0d1e", "fix-bad")
+    done = run_rewind(shlex.split(NOISY)[1:], tmp_path, {"COLUMNS": "100"})
+    assert done.code == 1
+    show(NOISY, done.text.splitlines())
+
+
+def show(command: str, said: list[str]) -> None:
+    """Asserts that the README has the screen, or writes it there."""
+    lines = [f"$ {command}", *said]
+    assert len(said) <= 30 and max(map(len, lines)) <= 100, "\n".join(lines)
     block = "".join(f"    {line}".rstrip() + "\n" for line in lines) + "\n"
     readme = README.read_text()
-    start = readme.index(f"    $ {SEVERAL}\n")
+    start = readme.index(f"    $ {command}\n")
     end = start + len(re.match(r"(?:(?:    .*)?\n)+", readme[start:])[0])  # type: ignore[index]
     if os.environ.get("REWIND_WRITE_README"):
         README.write_text(readme[:start] + block + readme[end:])

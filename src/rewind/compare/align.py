@@ -20,7 +20,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 
-from rewind.compare.decision import Decision, Weight, compare_decisions
+from rewind.compare.decision import CallDecision, Decision, Weight, compare_decisions
 from rewind.compare.lanes import Lane, addresses, paired_lanes
 from rewind.compare.run import ComparedRun, Move
 from rewind.compare.tool_effects import may_change, only_reads
@@ -30,6 +30,8 @@ from rewind.dataclass import dataclass
 Pair = tuple[Move | None, Move | None]
 _FEW_PAIRS = 64
 """Of a stretch in which all pairs of moves are weighed."""
+_LATEST = 8
+"""Calls of a tool that a later one is compared with, to see whether it asks the same in other words."""
 _MOST_EXTRA = 2
 """Moves in a row that count as extra ones."""
 
@@ -97,6 +99,7 @@ class _Lanes:
     def __init__(self, a: ComparedRun, b: ComparedRun, lane_a: Lane, lane_b: Lane) -> None:
         self._a, self._b = a, b
         self._lanes = lane_a, lane_b
+        self._aside: set[int] = set()
         self._alike: dict[tuple[int, int], bool] = {}
         self._run_of = {id(move): run for run, lane in ((a, lane_a), (b, lane_b)) for move in lane}
 
@@ -116,10 +119,43 @@ class _Lanes:
         gaps = [(left, right)]
         for token in (self._heard_and_decided, _said_by_people, self._asked_for):
             gaps = [gap for ours, theirs in gaps for gap in _between_matches(ours, theirs, token)]
+        exact = True
         for ours, theirs in gaps:
-            few = len(ours) * len(theirs) <= _FEW_PAIRS
-            for one, other in [(ours, theirs)] if few else _between_matches(ours, theirs, self._tools_asked):
-                yield from self._by_likeness(one, other)
+            yield from self._less_repeats(ours, theirs, in_other_words=not exact)
+            exact = False
+
+    def _less_repeats(self, left: Lane, right: Lane, *, in_other_words: bool) -> Iterator[Pair]:
+        """What a run asks a second time is set aside, if what is left goes on the same way. Where the runs word things
+        otherwise anyway, what is left need not: a model that is about to part may look again, as any."""
+        if len(left) == len(right) and all(map(self._in_step, left, right)):
+            yield from zip(left, right, strict=True)
+            return
+        kept = [[move for move in lane if not self._repeats(move)] for lane in (left, right)]
+        few = all(len(lane) - len(rest) <= _MOST_EXTRA for lane, rest in zip((left, right), kept, strict=True))
+        alike = len(kept[0]) == len(kept[1]) and all(map(self._most_extra, *kept))
+        if not few or kept == [left, right] or not (alike or (in_other_words and all(kept))):
+            yield from self._in_small_parts(left, right)
+            return
+        sides = iter(left), iter(right)
+        for pair in self._in_small_parts(*kept):
+            for side, move in enumerate(pair):
+                yield from self._set_aside(sides[side], move, side) if move is not None else ()
+            yield pair
+        for side in (0, 1):
+            yield from self._set_aside(sides[side], None, side)
+
+    def _set_aside(self, moves: Iterator[Move], until: Move | None, side: int) -> Iterator[Pair]:
+        """The moves before that one; nothing where it is none of them, and all of them where it is the end."""
+        for move in moves:
+            if move is until:
+                return
+            self._aside.add(id(move))
+            yield _as_pair(move, None, side)
+
+    def _in_small_parts(self, left: Lane, right: Lane) -> Iterator[Pair]:
+        few = len(left) * len(right) <= _FEW_PAIRS
+        for ours, theirs in [(left, right)] if few else _between_matches(left, right, self._tools_asked):
+            yield from self._by_likeness(ours, theirs)
 
     def _by_likeness(self, left: Lane, right: Lane) -> Iterator[Pair]:
         """The pairs that are most alike together, in order; a stretch without an end is paired one by one."""
@@ -164,13 +200,14 @@ class _Lanes:
         at = 0
         while at < len(pairs):
             left, right = pairs[at]
-            if left is not None and right is not None:
-                yield left, right, False
+            aside = id(left or right) in self._aside
+            if (left is not None and right is not None) or aside:
+                yield left, right, aside
                 at += 1
                 continue
             side = 0 if left is not None else 1
             end = at
-            while end < len(pairs) and pairs[end][1 - side] is None:
+            while end < len(pairs) and pairs[end][1 - side] is None and id(pairs[end][side]) not in self._aside:
                 end += 1
             alone = [move for move in (pair[side] for pair in pairs[at:end]) if move is not None]
             then = pairs[end] if end < len(pairs) else (None, None)
@@ -212,18 +249,29 @@ class _Lanes:
 
     def _repeats(self, move: Move) -> bool:
         """Whether it asks once more what its run asked before, of tools that do not say that they change things."""
-        asked = self._asked[0 if self._run_of[id(move)] is self._a else 1]
         calls = self._decision(move).calls
-        return bool(calls) and all(not may_change(call.tool) and asked[call.signature] < move.index for call in calls)
+        return bool(calls) and all(not may_change(call.tool) and self._was_asked(call, move) for call in calls)
+
+    def _was_asked(self, call: CallDecision, move: Move) -> bool:
+        asked = self._asked[0 if self._run_of[id(move)] is self._a else 1][call.tool]
+        before = asked[: bisect_left(asked, move.index, key=lambda one: one[0])]
+        if any(one.signature == call.signature for _, one in before):
+            return True
+        alone = Decision(calls=(call,))
+        latest = (Decision(calls=(one,)) for _, one in before[-_LATEST:])
+        return any(compare_decisions(one, alone).weight is not Weight.DECISIVE for one in latest)
 
     @cached_property
-    def _asked(self) -> tuple[dict[Hashable, int], dict[Hashable, int]]:
-        """For either run: call → the first step of this conversation that asks for it."""
-        found: tuple[dict[Hashable, int], dict[Hashable, int]] = {}, {}
-        for lane, first in zip(self._lanes, found, strict=True):
+    def _asked(self) -> tuple[dict[str, list[tuple[int, CallDecision]]], dict[str, list[tuple[int, CallDecision]]]]:
+        """For either run: tool → the calls of this conversation that ask for it, each with its step."""
+        found = (
+            defaultdict[str, list[tuple[int, CallDecision]]](list),
+            defaultdict[str, list[tuple[int, CallDecision]]](list),
+        )
+        for lane, calls in zip(self._lanes, found, strict=True):
             for move in lane:
                 for call in self._decision(move).calls:
-                    first.setdefault(call.signature, move.index)
+                    calls[call.tool].append((move.index, call))
         return found
 
     def _decision(self, move: Move) -> Decision:

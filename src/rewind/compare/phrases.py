@@ -77,6 +77,8 @@ ASPECT_NAMES = {aspect: aspect.value for aspect in Aspect} | {
     Aspect.INPUT: "user input",
 }
 NO_STEP = "–"
+_LONGEST_CALLS = 120
+"""Characters of the calls that a title names."""
 
 
 def slug(name: Aspect | CauseKind) -> str:
@@ -206,7 +208,12 @@ def _counted(differences: Sequence[Difference]) -> Iterable[str]:
 
 
 def _calls(differences: Sequence[Difference]) -> Iterable[str]:
-    return dict.fromkeys(one.about for one in differences if one.about)
+    """One call as it was made; of several that say much, only how often each tool was called."""
+    calls = dict.fromkeys(one.about for one in differences if one.about)
+    if len(calls) < 2 or sum(map(len, calls)) <= _LONGEST_CALLS:
+        return calls
+    tools = Counter(call.partition("(")[0] for call in calls)
+    return [f"{tool} ×{count}" if count > 1 else tool for tool, count in tools.items()]
 
 
 def _fates(differences: Sequence[Difference]) -> str:

@@ -24,7 +24,7 @@ _MOST_SAID = 320
 _SHARED = 60
 """Characters that both answers begin with and that are shown."""
 _LONGEST_FACT = 60
-_LONGEST_CODE_FACT = 80
+_LONGEST_CODE_FACT = 50
 _MOST_VERSIONS = 4
 _MOST_CHANGES = 3
 _SEEN = (ChangeKind.WORDS, ChangeKind.TOOL, ChangeKind.STATUS)
