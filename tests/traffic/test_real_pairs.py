@@ -247,3 +247,27 @@ def test_any_two_runs_can_be_compared_with_the_same_result_every_time(cassettes:
         assert bool(found.causes) == found.diverges, (good, bad)
         parted += found.diverges
     assert parted > 250
+
+
+def interleaved(cassettes: Cassettes, seed: str) -> list[Exchange]:
+    """All runs at once, side by side: each in its own order, and together in any."""
+    random = Random(seed)
+    answered = {
+        name: [one for one in exchanges if one.kind == "llm" and not one.failed]  # a retry has its place
+        for name, exchanges in cassettes.items()
+    }
+    turns = [name for name, exchanges in answered.items() for _ in exchanges]
+    random.shuffle(turns)
+    left = {name: iter(exchanges) for name, exchanges in answered.items()}
+    return [next(left[name]) for name in turns]
+
+
+def test_hundreds_of_parallel_exchanges_in_another_order_are_the_same_run(cassettes: Cassettes) -> None:
+    ours, theirs = (run_of(interleaved(cassettes, seed)) for seed in ("one order", "another order"))
+    finding = bisect(ours, theirs)
+    comparison = finding.comparison
+    alone = [row.indexes for row in comparison.rows if row.a is None or row.b is None]
+    changed = [row.indexes for row in comparison.rows if row.a and row.b and not comparison.relation(row).alike]
+    assert len(comparison.rows) > 390
+    assert (alone, changed) == ([], [])
+    assert not finding.diverges and not finding.partings

@@ -81,7 +81,7 @@ def align(a: ComparedRun, b: ComparedRun) -> Alignment:
     rows: list[Row] = []
     for lane_a, lane_b in paired_lanes(a, b):
         rows += _Lanes(a, b, lane_a, lane_b).rows()
-    rows = list(_reunited(rows))
+    rows = list(_reunited(list(_the_same_exchanges(rows))))
     ours, theirs = addresses(a), addresses(b)
     for address in dict.fromkeys([*ours, *theirs]):
         lane_a, lane_b = ours.get(address, []), theirs.get(address, [])
@@ -415,6 +415,37 @@ def _moved(rows: Sequence[Pair]) -> Iterator[Pair]:
             yield left, partners.get(left.index, right)
         elif right is not None and right.index not in taken:
             yield left, right
+
+
+def _the_same_exchanges(rows: Sequence[Row]) -> Iterator[Row]:
+    """The very same request with the very same answer is one move, whichever conversation it was counted to: where many
+    begin alike, which of them a call goes on from depends on their order."""
+    loose = [row for row in rows if row.a is None or row.b is None or _exchange(row.a) != _exchange(row.b)]
+    waiting: dict[Hashable, deque[Move]] = defaultdict(deque)
+    for row in loose:
+        if row.b is not None:
+            waiting[_exchange(row.b)].append(row.b)
+    partners = {
+        row.a.index: waiting[_exchange(row.a)].popleft()
+        for row in loose
+        if row.a is not None and waiting.get(_exchange(row.a))
+    }
+    taken = {move.index for move in partners.values()}
+    for row in rows:
+        a, b = row.a, row.b
+        if a is not None and a.index in partners:
+            yield Row(a, partners[a.index])
+            a = None
+        if b is not None and b.index in taken:
+            b = None
+        if (a, b) == (row.a, row.b):
+            yield row
+        elif a is not None or b is not None:
+            yield Row(a, b, row.shared)
+
+
+def _exchange(move: Move) -> Hashable:
+    return move.step.request.match_key, move.said
 
 
 def _reunited(rows: Sequence[Row]) -> Iterator[Row]:
