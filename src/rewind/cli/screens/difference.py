@@ -13,7 +13,7 @@ from typing import Any
 from rewind.cli.screens.context import SIGNS
 from rewind.cli.screens.layout import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.compare.cause import FOLDED, Cause, CauseKind, Standing
+from rewind.compare.cause import FOLDED, Cause, CauseKind
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
 from rewind.compare.phrases import cause_place, cause_title
@@ -258,12 +258,10 @@ def _middle_out(text: str, most: int = _PIECE) -> str:
 
 
 def cause_blocks(finding: Finding) -> Iterator[list[Line]]:
-    """All causes, ranked, a block for each: the first in full, of the others what changed; what differs between
-    any two runs is only named."""
+    """All causes, ranked, a block of lines for each: the first in full, of the others what changed."""
     for number, cause in enumerate(finding.causes[:_MOST_CAUSES]):
         title, *evidence = cause_lines(cause, cause_place(finding, cause, brief=number > 0))
-        named = cause.standing is Standing.VOLATILE
-        shown = evidence if number == 0 else [] if named else _brief(evidence)
+        shown = evidence if number == 0 else _brief(evidence)
         yield [title, *((Span("  "), *line) for line in shown)]
 
 
