@@ -99,7 +99,7 @@ _TOKEN = re.compile(
     | (?P<version>\bv?\d+(?:\.\d+){{2,}}(?:-?[a-z]\w*)?\b)
     | (?P<quantity>(?<![\w.-])(?P<sign>[-+−]?)(?:(?P<currency>(?:US)?[$€£¥₹])\s?)?(?P<number>{_NUMBER})
         (?P<scale>\s?(?:k|m|bn|thousand|millions?|millionen|billion)\b)?(?P<ordinal>st|nd|rd|th)?
-        (?:[\s\u00a0\u202f-]?(?P<unit>[%€£$]|°[CF]\b|[^\W\d_]+\b(?!['’])))?(?!\w|\.\d))
+        (?:[\s\u00a0\u202f-]?(?P<unit>[%€£$]|°[CF]\b|[^\W\d_]+\b(?!['’]\w)))?(?!\w|\.\d))
     | (?P<code>\#?\b(?=[\w#-]*\d)(?=[\w#-]*[^\W\d_])[\w#]+(?:-\w+)* | \b[^\W\d_]+(?:_[^\W\d_]+)+\b
         | (?-i:\b[a-z]+(?:[A-Z][a-z]+)+\b))
     | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)

@@ -270,7 +270,7 @@ def _turned(
         long = max(len(old_text.sentences), len(new_text.sentences)) > 2
         if not flips & one.heads & VERDICTS and (
             (not is_answer and _alike(old_text, new_text) < _MUCH_THE_SAME)
-            or (long and not (is_answer and _speaks_of(text, denial, flips)))
+            or (long and not (is_answer and flips & one.heads and _speaks_of(text, denial, flips)))
         ):
             continue  # a word is used about several things
         saying = _around(text, flips & one.heads or flips)

@@ -1,5 +1,6 @@
 """What an answer decides: tools, arguments that count, facts; not the words around them."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -88,6 +89,7 @@ def test_thinking_does_not_count() -> None:
         ("Done.", "All set!", Weight.PROSE),
         ("Number 3 is blue.", "Number 3 is green.", Weight.DECISIVE),
         ("I could not open the page: 403.", "The price is $9 a month.", Weight.DECISIVE),
+        ("It has 30 days' notice.", "There are thirty days' notice.", Weight.PROSE),
         ("It fits.", "It fits. The others do not fit.", Weight.PROSE),
         ("Which order do you mean?", "Your order arrives tomorrow.", Weight.DECISIVE),
         ('{"score": 3, "why": "a bit slow"}', '{"score": 3, "why": "somewhat slow"}', Weight.PROSE),
@@ -136,3 +138,12 @@ def test_a_drawn_id_that_both_models_knew_was_chosen() -> None:
     assert compare_decisions(one, other, lambda gone, come: gone == come).weight is Weight.SAME
     found = compare_decisions(one, other, lambda gone, come: gone == {ids[0]} and come == {ids[1]})
     assert found.weight is Weight.DECISIVE and str(found.changes[0]) == f"open {ids[0]} → {ids[1]}"
+
+
+@pytest.mark.parametrize("piece", ["a ", "(", "0,", "a1-", "/a", "1.1 ", "not ", "f(", "x = 1;\n", "order 7 of 9 "])
+def test_long_texts_take_time_in_proportion(piece: str) -> None:
+    began = process_time()
+    text = piece * (100_000 // len(piece))
+    weight(said(text), said(text + "28 days"))
+    weight(calls(("write", {"text": text})), calls(("write", {"text": text + "28 days"})))
+    assert process_time() - began < 5
