@@ -154,7 +154,9 @@ def keep(home: Path, played: Played, session: str, name: str) -> None:
     writer = SessionWriter.create(home, start)
     for step in recording.steps:
         asked, answered = played.bodies[step.index]
-        writer.request(step.request, asked)
+        head = step.request.head
+        plain = tuple(one for one in head.headers if one[0].lower() != "user-agent")  # another client at each step
+        writer.request(replace(step.request, head=replace(head, headers=plain)), asked)
         assert step.response is not None
         writer.response(step.index, step.response, answered)
     end = recording.session.end
