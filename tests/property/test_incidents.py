@@ -36,21 +36,34 @@ def verdicts(planted: list[RunPair]) -> list[IncidentVerdict]:
     return [verdict_of(pair) for pair in pairs]
 
 
-@pytest.mark.xfail(strict=False, reason="bisect compares words, not decisions")
-def test_verdicts_are_good_at_every_level_of_noise(
-    verdicts: list[IncidentVerdict], record_property: Callable[[str, object], None]
-) -> None:
+def test_the_table(verdicts: list[IncidentVerdict], record_property: Callable[[str, object], None]) -> None:
+    """Printed for people. Of agents that are held out only totals are told."""
     tables = [
         score_table(verdicts, names(agents), title)
         for agents, title in ((DEVELOPMENT, "development"), (HELD_OUT, "held out"))
-        if agents
     ]
     failing = [str(one) for one in verdicts if not one.is_good and one.agent in names(DEVELOPMENT)]
     record_property("shown", "\n\n".join([*tables, *failing]))
-    for level in LEVELS:
-        here = [one for one in verdicts if one.level == level]
-        assert reaches([one for one in here if one.truth is not None], GOALS[level]), level
-        assert reaches([one for one in here if one.truth is None], SAME), level
+    assert {one.level for one in verdicts} == set(LEVELS)
+    assert {one.agent for one in verdicts} == set(names(AGENTS))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_verdicts_are_good(verdicts: list[IncidentVerdict], level: int) -> None:
+    assert reaches([one for one in verdicts if one.level == level and one.truth is not None], GOALS[level])
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        0,
+        1,
+        pytest.param(2, marks=pytest.mark.xfail(strict=False, reason="scores in plain HTTP answers count")),
+        pytest.param(3, marks=pytest.mark.xfail(strict=False, reason="an extra read in both runs counts")),
+    ],
+)
+def test_runs_of_the_same_behaviour_are_called_the_same(verdicts: list[IncidentVerdict], level: int) -> None:
+    assert reaches([one for one in verdicts if one.level == level and one.truth is None], SAME)
 
 
 def reaches(verdicts: list[IncidentVerdict], goal: float) -> bool:

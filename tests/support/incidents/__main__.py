@@ -14,6 +14,7 @@ def main() -> int:
     parser.add_argument("--level", type=int, action="append", choices=LEVELS, help="a noise level; all unless told")
     parser.add_argument("--agent", action="append", help="an agent; all for development unless told")
     parser.add_argument("--noise", type=int, default=10, help="noise-only pairs of each agent and level")
+    parser.add_argument("--world", type=int, default=0, help="the same incidents with other people, figures and words")
     parser.add_argument("--show", metavar="CASE", help="the screen of one case, such as support/late@2")
     parser.add_argument("--list", action="store_true", help="list good verdicts, too")
     parser.add_argument("--held-out", action="store_true", help="the agents that are held out, in totals only")
@@ -27,7 +28,7 @@ def main() -> int:
         if not options.agent or agent.name in options.agent
     ]
     levels = options.level or LEVELS
-    pairs = [*incident_pairs(agents, levels), *noise_pairs(agents, levels, of_each=options.noise)]
+    pairs = [*incident_pairs(agents, levels, world=options.world), *noise_pairs(agents, levels, of_each=options.noise)]
     verdicts = [verdict_of(pair) for pair in pairs]
     if options.verbose or not options.held_out:
         show_cases(verdicts, good_ones=options.list)

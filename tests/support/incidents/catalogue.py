@@ -19,15 +19,20 @@ def names(agents: Sequence[ScriptedAgent]) -> list[str]:
     return [agent.name for agent in agents]
 
 
-def incident_pairs(agents: Sequence[ScriptedAgent], levels: Sequence[int], *, every: int = 1) -> Iterator[RunPair]:
-    """Every incident of these agents at these levels, or every so many of them, another one at each level."""
+def incident_pairs(
+    agents: Sequence[ScriptedAgent], levels: Sequence[int], *, every: int = 1, world: int = 0
+) -> Iterator[RunPair]:
+    """Every incident of these agents at these levels, or every so many of them, another one at each level.
+
+    In another world people, products, figures and words are others.
+    """
     for level in levels:
         number = level
         for agent in agents:
             for planted in agent.incidents:
                 number += 1
                 if number % every == 0:
-                    yield incident_pair(agent, planted, level)
+                    yield incident_pair(agent, planted, level, world)
 
 
 def noise_pairs(agents: Sequence[ScriptedAgent], levels: Sequence[int], *, of_each: int) -> Iterator[RunPair]:

@@ -523,7 +523,7 @@ AGENT = ScriptedAgent(
             "path",
             "PATH",
             lambda s, _: replace(s, skips=frozenset({"plan"})),
-            lambda a, b: ["plan"],
+            lambda a, b: [("plan", "old_fetch")],
             prepare=lambda s: replace(s, skips=frozenset()),
         ),
     ),
