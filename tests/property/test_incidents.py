@@ -67,8 +67,8 @@ def test_runs_of_the_same_behaviour_are_called_the_same(verdicts: list[IncidentV
 
 
 def reaches(verdicts: list[IncidentVerdict], goal: float) -> bool:
-    """Whether so many are good. Of a sample, in which one case is worth several percent, one less will do."""
-    return good_share(verdicts) + (0 if ALL else 1 / len(verdicts)) >= goal
+    """Whether so many are good. Of a sample, in which one case is worth five percent, two less will do."""
+    return good_share(verdicts) + (0 if ALL else 2 / len(verdicts)) >= goal
 
 
 # ── the incidents themselves ─────────────────────────────────────────────────────────────────────────────────
