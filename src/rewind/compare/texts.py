@@ -20,6 +20,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from rewind.dataclass import dataclass
+from rewind.match import tokens
 from rewind.match.difference import common_beginning
 from rewind.match.token_search import is_token, token_span
 from rewind.match.tokens import KINDS, OF_THE_CALL, UUID, Scope, TokenKind
@@ -47,6 +48,8 @@ class NoiseForm:
     may_be_fact: bool = False
     signs: tuple[str, ...] = ()
     """One of these stands in every text that has it: looked for first, which takes next to no time."""
+    has_digit: bool = False
+    """Whether it always has one."""
     kind: TokenKind | None = None
     """The row of the table of tokens that it is from."""
 
@@ -58,6 +61,8 @@ class NoiseForm:
         """Where it stands in the text."""
         if self.signs and not any(sign in text for sign in self.signs):
             return
+        if self.has_digit and _DIGIT.search(text) is None:
+            return
         for found in self.pattern.finditer(text):
             if self.kind is None:
                 yield found.span()
@@ -67,12 +72,32 @@ class NoiseForm:
     def folded(self, text: str) -> tuple[str, list[str]]:
         """The text without it, and what was taken out."""
         pieces, values, at = [], [], 0
-        for start, end in self.spans(text):
+        for start, end in self.spans(text):  # none for most forms and texts
             if start >= at and end > start:
                 pieces += [text[at:start], "\0"]
                 values.append(text[start:end])
                 at = end
-        return "".join((*pieces, text[at:])), values
+        return ("".join((*pieces, text[at:])) if pieces else text), values
+
+
+_DIGIT = re.compile(r"\d")
+_WITH_DIGITS = (tokens.ADDRESS, tokens.BASE64, tokens.COUNT, tokens.DURATION, tokens.HEXADECIMAL, tokens.LABELLED)
+_SIGNS = {
+    tokens.ADDRESS: ("0x",),
+    tokens.BEDROCK: ("tooluse_",),
+    tokens.CHECKSUM: ("cch=",),
+    tokens.CHUNK: ("hunk",),
+    tokens.COUNT: ("riginal",),
+    tokens.LABELLED: ("id", "Id", "ID", "iD"),
+    tokens.MKDTEMP: ("/",),
+    tokens.OF_THE_CALL: (":", "="),
+    tokens.PORT: (":",),
+    tokens.PREFIXED: ("_", "-"),
+    tokens.PROCESS: ("pid", "PID", "pgid", "PGID"),
+    tokens.TEMPORARY: ("tmp",),
+    tokens.UUID: ("-",),
+}
+"""What stands in every token of a kind."""
 
 
 def _article(noun: str) -> str:
@@ -92,7 +117,13 @@ _TIMES = (
 )
 NOISE_FORMS = (
     *(
-        NoiseForm("a UUID" if kind is UUID else _article(kind.noun), pattern, kind=kind)
+        NoiseForm(
+            "a UUID" if kind is UUID else _article(kind.noun),
+            pattern,
+            signs=_SIGNS.get(kind, ()),
+            has_digit=kind in _WITH_DIGITS,
+            kind=kind,
+        )
         for kind in (OF_THE_CALL, *KINDS)
         if kind.uses.cause is not Scope.COUNTS
         for pattern in kind.patterns
