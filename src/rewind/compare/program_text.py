@@ -22,7 +22,8 @@ _PROGRAMS = frozenset(
 _CODE_SIGNS = re.compile(
     r"^\s*(?:def|class|import|from|return|if|for|while|function|const|let|var|public|private|package|use|fn|func"
     r"|struct|"
-    r"#include|@@|\+\+\+|---) ?\S.*(?:[:;{(,]|\bimport\b)|[=!<>]=|=>|->|\w\(.*\)|^\s*[}\])]+;?$|;\s*$|\w+ = \S"
+    r"#include|@@|\+\+\+|---) ?\S.*(?:[:;{(,]|\bimport\b)|[=!<>]=|=>|->|\w\([^()\n]{0,80}\)|^\s*[}\])]+;?$|;\s*$"
+    r"|\w+ = \S"
     r"|</\w+>",
     re.MULTILINE,
 )
