@@ -103,11 +103,36 @@ def causes_of(comparison: Comparison, row: Row) -> tuple[Cause, ...]:
     if not paired:
         suspects += _brought_to_one_run(comparison, row)
     found = ranked(_judged(comparison, row, suspects))
+    if any(cause.kind in _FOUND_BY_SEARCH and cause.standing <= Standing.CHANGED for cause in found):
+        found = ranked([*_embeddings(comparison, row), *found])
     if any(cause.standing < Standing.SAMPLED for cause in found):
         found = tuple(cause for cause in found if not _is_folder(cause))
     if not paired:
         return ranked([*found, Cause(kind=CauseKind.PATH, since=row)])
     return with_sampling(comparison, row, found)
+
+
+_FOUND_BY_SEARCH = frozenset({CauseKind.INPUT, CauseKind.TOOL_OUTPUT})
+_FIRST_OF_ALL = Use(weight=1000.0)
+
+
+def _embeddings(comparison: Comparison, row: Row) -> Iterator[Cause]:
+    """Vectors that were made with another model before: whatever is searched with them is found otherwise."""
+    for place in comparison.rows[: comparison.rows.index(row)]:
+        if place.thread != (None, None) or place.a is None or place.b is None or place.b.sketch is None:
+            continue
+        found = tuple(one for one in comparison.differences(place) if one.aspect is Aspect.MODEL)
+        if found and comparison.b.asked(place.b.index).embeds:
+            evidence = "what is searched with its vectors is found otherwise"
+            yield Cause(
+                kind=CauseKind.MODEL,
+                since=place,
+                differences=found,
+                evidence=evidence,
+                standing=Standing.USED,
+                use=_FIRST_OF_ALL,
+            )
+            return
 
 
 def _is_folder(cause: Cause) -> bool:

@@ -6,6 +6,7 @@ from rewind.compare.cause import CauseKind
 from rewind.compare.divergence import bisect
 from rewind.compare.phrases import cause_title
 from rewind.compare.remedy import remedies
+from rewind.model.step import Ending
 from unit.compare.chats import Chat, Tape, sketched
 
 OPENAI = "api.openai.com"
@@ -110,3 +111,32 @@ def test_a_refusal_by_rewind_is_a_miss_and_no_error_of_the_provider() -> None:
     refused.fails(424, "No such call.", headers=(("x-rewind-miss", "No such call."),))
     titles = [cause_title(cause) for cause in bisect(good.run(), bad.run()).causes]
     assert titles == ["user input changed", "a miss: Rewind refused the call, since it was not recorded"]
+
+
+def test_a_stream_that_was_refused_and_hung_up_on_is_a_try_and_named_by_its_status() -> None:
+    good, retried, given_up = Tape(), Tape(), Tape()
+    Chat(good).user("How much?").says("It is 12 euros.")
+    Chat(retried).user("How much?").fails(429, "Slow down.", ending=Ending.CLIENT_CLOSED).says("It is 12 euros.")
+    for _ in range(3):
+        Chat(given_up).user("How much?").fails(429, "Slow down.", ending=Ending.CLIENT_CLOSED)
+    assert not bisect(good.run(), retried.run()).diverges
+    first = bisect(good.run(), given_up.run()).causes[0]
+    assert cause_title(first) == "provider error: 429, where the good run got an answer"
+    assert first.evidence == "tries: 1 in the good run, 3 in the bad one"
+
+
+def test_another_embedding_model_is_why_other_passages_were_found() -> None:
+    def run(model: str, passage: str, says: str) -> Tape:
+        tape = Tape()
+        vectors = [{"object": "embedding", "index": 0, "embedding": [len(model) / 100, 0.2]}]
+        asked = {"model": model, "input": "returns"}
+        tape.add(asked, {"object": "list", "model": model, "data": vectors}, path="/v1/embeddings", host=OPENAI)
+        Chat(tape).user(f"Passages: {passage} Question: how long may I return it?").says(says)
+        return tape
+
+    good = run("text-embedding-3-small", "Returns are open for 28 days.", "It is 28 days.")
+    bad = run("text-embedding-3-large", "Shoes may come back for 12 days.", "It is 12 days.")
+    finding = bisect(good.run(), bad.run())
+    assert finding.step == (2, 2)
+    assert [cause.kind for cause in finding.causes] == [CauseKind.MODEL, CauseKind.INPUT]
+    assert finding.causes[0].since.indexes == (1, 1)
