@@ -41,6 +41,9 @@ class PartingWeight(StrEnum):
     """One run reads something more, and both go on the same way right behind it."""
     RETRIED = "retried"
     """One run needed more tries, or another model after a failure, to come to the same."""
+    ANSWERED = "answered"
+    """A host that is no model gave another answer, and a model was asked after it: what it made of that is a row of its
+    own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +161,25 @@ class _Search:
             decided = self._comparison.decided(row)
             if decided.weight is not Weight.SAME:
                 weight = PartingWeight.DECISIVE if decided.weight is Weight.DECISIVE else PartingWeight.PROSE
+                if self._is_of_the_world(row):
+                    weight = PartingWeight.ANSWERED
                 asks = bool(self._comparison.b.decision(row.b).calls)
                 yield Parting(row=row, weight=weight, changes=decided.changes, asks_for_tools=asks)
             elif len(row.a.failures) != len(row.b.failures):
                 yield Parting(row=row, weight=PartingWeight.RETRIED)
+
+    def _is_of_the_world(self, row: Row) -> bool:
+        """Whether a host that is no model answered both runs, and a model had the last word after it in either."""
+        if _is_call(row) or row.a is None or row.b is None or row.a.failed or row.b.failed:
+            return False
+        return all(move.index < last for move, last in zip((row.a, row.b), self._last_calls, strict=True))
+
+    @cached_property
+    def _last_calls(self) -> tuple[int, int]:
+        """The last step of either run in which a model was asked for words or tools."""
+        runs = self._comparison.a, self._comparison.b
+        first, second = (max((move.index for move in run.moves if _converses(move)), default=0) for run in runs)
+        return first, second
 
     def first(self, partings: Sequence[Parting]) -> Row | None:
         """The first row in which one run does something else."""
@@ -318,6 +336,10 @@ def _threads(row: Row, other: Row) -> Iterator[tuple[int | None, int | None]]:
 def _asks_of_another_thing(change: Change) -> bool:
     stems = [facts_of(text or "").stems for text in (change.before, change.after)]
     return change.kind is ChangeKind.ARGUMENT and stems[0].isdisjoint(stems[1])
+
+
+def _converses(move: Move) -> bool:
+    return move.sketch is not None and move.thread is not None
 
 
 def _is_call(row: Row) -> bool:

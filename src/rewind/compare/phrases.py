@@ -107,6 +107,8 @@ def folded_text(finding: Finding) -> str:
     facts += [f"{plural(calls, 'tool call')} worded otherwise"] if calls else []
     facts += [f"{plural(len(extra), 'extra read')}, re-sync at step {_resync(finding, extra[-1])}"] if extra else []
     facts += [f"{plural(retried, 'step')} took more tries in one run"] if retried else []
+    world = sum(one.weight is PartingWeight.ANSWERED for one in folded)
+    facts += [f"{plural(world, 'other host')} answered otherwise"] if world else []
     return ", ".join(facts)
 
 

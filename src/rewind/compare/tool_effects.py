@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset[str]:
 
 _READS = _words(
     "ask browse calculate calc cat check compute count describe dump echo estimate evaluate examine explore fetch find "
-    "get glob grep head info inspect introspect lint list load locate look lookup ls math measure monitor open peek "
+    "get glob grep head info inspect introspect lint list load locate look lookup ls math measure monitor peek "
     "ping preview query quote read recall resolve retrieve review scan scrape search see show stat status summarize "
     "summary tail test tests think trace track translate tree validate verify view wc who"
 )

@@ -227,6 +227,30 @@ def test_another_embedding_model_is_a_changed_model(path: str, host: str) -> Non
     assert finding.step == (1, 1) and finding.causes[0].kind is CauseKind.MODEL
 
 
+@pytest.mark.parametrize("fact", [False, True])
+def test_another_answer_of_a_host_that_is_no_model_matters_only_by_what_a_model_makes_of_it(fact: bool) -> None:
+    """Scores and hits of a vector store vary; the model's decision is what tells."""
+    tapes = []
+    for score, days in ((0.83, 28), (0.81, 24 if fact else 28)):
+        tape = Tape()
+        hits = {"hits": [{"id": "d7", "score": score}], "took": score}
+        tape.add({"query": "leave"}, hits, path="/collections/handbook/query", host="vectors.example")
+        tapes.append(played((f"You have {days} days.", []), tape=tape))
+    finding = bisect(tapes[0].run(), tapes[1].run())
+    assert weights(finding)[0] == ((1, 1), PartingWeight.ANSWERED)
+    assert finding.step == ((2, 2) if fact else (None, None))
+    assert "1 other host answered otherwise" in folded_text(finding)
+
+
+def test_the_answer_of_a_host_counts_where_no_model_is_asked_after_it() -> None:
+    tapes = []
+    for state in ("sent", "refused"):
+        tape = played(("I send it.", [("send", {"to": "Ada"})]))
+        tape.add({"to": "Ada"}, {"state": state}, path="/send", host="mail.example")
+        tapes.append(tape)
+    assert bisect(tapes[0].run(), tapes[1].run()).step == (2, 2)
+
+
 # ── what tools do ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -237,6 +261,7 @@ def test_another_embedding_model_is_a_changed_model(path: str, host: str) -> Non
         ("listFiles", {}, True),
         ("search-web", {}, True),
         ("send_email", {}, False),
+        ("open_case", {"severity": "low"}, False),
         ("get_and_delete", {}, False),
         ("frobnicate", {}, False),
         ("bash", {"command": "cd src && grep -n x *.py | head -3"}, True),
