@@ -53,15 +53,7 @@ def test_verdicts_are_good(verdicts: list[IncidentVerdict], level: int) -> None:
     assert reaches([one for one in verdicts if one.level == level and one.truth is not None], GOALS[level])
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        0,
-        1,
-        pytest.param(2, marks=pytest.mark.xfail(strict=False, reason="scores in plain HTTP answers count")),
-        pytest.param(3, marks=pytest.mark.xfail(strict=False, reason="an extra read in both runs counts")),
-    ],
-)
+@pytest.mark.parametrize("level", LEVELS)
 def test_runs_of_the_same_behaviour_are_called_the_same(verdicts: list[IncidentVerdict], level: int) -> None:
     assert reaches([one for one in verdicts if one.level == level and one.truth is None], SAME)
 
