@@ -53,6 +53,9 @@ class LaneAlignment:
     def _less_repeats(self, left: Lane, right: Lane, *, in_other_words: bool) -> Iterator[Pair]:
         """What a run asks a second time is set aside, if what is left goes on the same way. Where the runs word things
         otherwise anyway, what is left need not: a model that is about to part may look again, as any."""
+        if len(left) * len(right) > _FEW_PAIRS:
+            yield from self._in_small_parts(left, right)
+            return
         if len(left) == len(right) and all(map(self._in_step, left, right)):
             yield from zip(left, right, strict=True)
             return
