@@ -52,7 +52,7 @@ def value_changes(before: Any, after: Any, place: str, kind: ChangeKind = Change
 def _value_changes(before: Any, after: Any, place: str, kind: ChangeKind) -> list[Change]:
     if before == after and type(before) is type(after):
         return []
-    before, after = _plain(before), _plain(after)
+    before, after = _less_empty(_plain(before)), _less_empty(_plain(after))
     if before in _EMPTY or after in _EMPTY:
         if before in _EMPTY and after in _EMPTY:
             return []
@@ -79,15 +79,15 @@ def canonical(value: Any) -> Hashable:
 
 
 def _canonical(value: Any) -> Hashable:
-    value = _plain(value)
+    value = _less_empty(_plain(value))
     if value in _EMPTY:
         return None
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, int | float):
-        return ("number", float(value))
+        return ("number", value)  # 40 and 40.0 are equal; as a float, two long ids would be, too
     if isinstance(value, dict):
-        return ("object", frozenset((key, _canonical(inner)) for key, inner in value.items() if inner not in _EMPTY))
+        return ("object", frozenset((key, _canonical(inner)) for key, inner in value.items()))
     if isinstance(value, list):
         inner = tuple(map(_canonical, value))
         return ("list", inner if _is_ordered(value) else frozenset(Counter(inner).items()))
@@ -120,6 +120,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _less_empty(value: Any) -> Any:
+    """An object without the members that say nothing."""
+    if isinstance(value, dict):
+        return {key: inner for key, inner in value.items() if inner not in _EMPTY}
+    return value
+
+
 def _inner(place: str, key: object) -> str:
     return f"{place}.{key}" if place else str(key)
 
@@ -134,7 +141,10 @@ def _number(text: str) -> float | None:
     if not text or len(text) > 24 or not re.fullmatch(r"[-+]?\d+(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
         return None
     digits = text.lstrip("+-")
-    return None if len(digits) > 1 and digits[0] == "0" and digits[1] != "." else float(text.replace(",", ""))
+    if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
+        return None
+    written = text.replace(",", "")
+    return float(written) if "." in written else int(written)
 
 
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -175,8 +175,13 @@ def compare_decisions(
     An id that looks drawn by the run was chosen if both models knew it. ``both_knew`` is asked where such ids differ:
     those of the first answer alone, and those of the second.
     """
-    if before == after:
-        return _SAME
+    try:
+        if before == after:
+            return _SAME
+    except RecursionError:  # a stranger's arguments, nested without end
+        return DecisionDifference(
+            Weight.DECISIVE, (Change(ChangeKind.VALUE, "nested too deeply", "nested too deeply"),)
+        )
     changes = sorted(_changes(before, after), key=lambda one: one.weight is not Weight.DECISIVE)
     if both_knew is not None and (not changes or changes[0].weight is not Weight.DECISIVE):
         chosen = _chosen_id(before, after, both_knew)
@@ -263,18 +268,39 @@ def _call_changes(before: Sequence[CallDecision], after: Sequence[CallDecision])
             if one in theirs:
                 ours.remove(one)
                 theirs.remove(one)
-        while ours and theirs:
-            rivals = [
-                (value_changes(one.arguments, other.arguments, tool), one, other) for one in ours for other in theirs
-            ]
-            changes, one, other = min(rivals, key=lambda rival: _cost(rival[0]))
-            ours.remove(one)
-            theirs.remove(other)
+        pairs = _pairs(ours, theirs, tool)
+        for _, _, changes in pairs:
             yield from changes
-        gone += [tool] * len(ours)
-        come += [tool] * len(theirs)
+        gone += [tool] * (len(ours) - len(pairs))
+        come += [tool] * (len(theirs) - len(pairs))
     if gone or come:
         yield Change(ChangeKind.TOOL, _counted(gone), _counted(come))
+
+
+def _pairs(
+    ours: Sequence[CallDecision], theirs: Sequence[CallDecision], tool: str
+) -> list[tuple[int, int, list[Change]]]:
+    """The calls that resemble each other most, each given away once; very many are taken in order."""
+    if len(ours) * len(theirs) > _MOST_RIVALS:
+        met = enumerate(zip(ours, theirs, strict=False))
+        return [(at, at, value_changes(one.arguments, other.arguments, tool)) for at, (one, other) in met]
+    rivals = [
+        (value_changes(one.arguments, other.arguments, tool), i, j)
+        for i, one in enumerate(ours)
+        for j, other in enumerate(theirs)
+    ]
+    found: list[tuple[int, int, list[Change]]] = []
+    taken: tuple[set[int], set[int]] = set(), set()
+    for changes, i, j in sorted(rivals, key=lambda rival: _cost(rival[0])):
+        if i not in taken[0] and j not in taken[1]:
+            found.append((i, j, changes))
+            taken[0].add(i)
+            taken[1].add(j)
+    return found
+
+
+_MOST_RIVALS = 400
+"""Pairs of calls to one tool that are compared with each other."""
 
 
 def _cost(changes: Sequence[Change]) -> int:

@@ -8,6 +8,7 @@ conversation that one run holds beside the others and whose words turn up nowher
 the runs differ in nothing else do they part at the first request that differs.
 """
 
+import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -15,6 +16,7 @@ from functools import cached_property
 from itertools import accumulate, takewhile
 
 from rewind.compare.align import Row
+from rewind.compare.arguments import value_changes
 from rewind.compare.cause import Cause, causes_of
 from rewind.compare.comparison import Comparison
 from rewind.compare.decision import Change, ChangeKind, Decision, Weight, compare_decisions
@@ -216,10 +218,13 @@ class _Search:
         """Whether a conversation was begun, or its history edited, with words that a model put otherwise."""
         assert row.a is not None and row.b is not None, "two moves are compared"
         run = self._comparison.a
-        if row.a.sketch is None or row.b.sketch is None or row.a is run.moves[0]:
+        if row.a is run.moves[0]:
             return False
         differences = [one for one in self._comparison.differences(row) if one.aspect in _FROM_WORDS and not one.noise]
-        if row.a not in run.thread(row.a.thread)[:1] and any(one.aspect is Aspect.INPUT for one in differences):
+        if row.a.sketch is None or row.b.sketch is None:
+            return all(_is_same_body(one.before or "", one.after or "") for one in differences)
+        goes_on = row.a.thread is not None and row.a not in run.thread(row.a.thread)[:1]
+        if goes_on and any(one.aspect is Aspect.INPUT for one in differences):
             return False  # a person spoke
         return all(_in_other_words(one.before or "", one.after or "") for one in differences)
 
@@ -336,6 +341,28 @@ def _threads(row: Row, other: Row) -> Iterator[tuple[int | None, int | None]]:
 def _asks_of_another_thing(change: Change) -> bool:
     stems = [facts_of(text or "").stems for text in (change.before, change.after)]
     return change.kind is ChangeKind.ARGUMENT and stems[0].isdisjoint(stems[1])
+
+
+def _is_same_body(before: str, after: str) -> bool:
+    """Whether two JSON bodies of plain requests say the same in other words, as the arguments of a tool would."""
+    try:
+        old, new = (_less_vectors(json.loads(text)) for text in (before, after))
+    except (ValueError, RecursionError):
+        return False
+    return all(one.weight is not Weight.DECISIVE for one in value_changes(old, new, ""))
+
+
+def _less_vectors(value: object) -> object:
+    """Without long lists of numbers, which stand for a text that a model embedded."""
+    if isinstance(value, dict):
+        return {key: _less_vectors(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        vector = len(value) >= _VECTOR and all(isinstance(one, int | float) for one in value)
+        return None if vector else [_less_vectors(inner) for inner in value]
+    return value
+
+
+_VECTOR = 8
 
 
 def _converses(move: Move) -> bool:

@@ -107,12 +107,15 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LIST_NUMBER = re.compile(
-    r"^[ \t]*(?:[#>*-]+[ \t]*)*(?:(?:step|schritt)[ \t]*)?\d{1,2}[.):](?=[ \t]|$)", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*+[#>*\t -]*+(?:(?:step|schritt)[ \t]*+)?\d{1,2}[.):](?=[ \t]|$)", re.MULTILINE | re.IGNORECASE
 )
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,}")
 _WORDS = frozenset({"word", "plain"})
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "st", "mme", "sr", "no", "nr"})
 _NEAR = 4
+_LONG_NUMBER = 16
+"""Digits from which a number is an id: as a float, two of them might be equal."""
+_LONGEST_NUMBER = 4_000
 _LONGEST = 40_000
 """Characters of a text that are read; what is longer differs in its beginning or is compared by words alone."""
 
@@ -193,9 +196,13 @@ class _Reader:
                 return last
         if word in DAYS and (word not in AMBIGUOUS_DAYS or (self.language == "de" and word != "hier")):
             self.facts.append((at, FactKind.DATE, DAYS[word], "day", match[0]))
-        elif self._keep_stems(at, word) and not begins and len(word) > 1 and match[0][0].isupper():
+        elif self._keep_stems(at, word) and not begins and len(word) > 1 and self._is_name(match[0]):
             self.facts.append((at, FactKind.NAME, word.removesuffix("'s"), "", match[0].removesuffix("'s")))
         return at
+
+    def _is_name(self, written: str) -> bool:
+        """In German every noun has a capital."""
+        return written[0].isupper() and self.language != "de"
 
     def _keep_stems(self, at: int, word: str) -> bool:
         """Whether the word carries meaning."""
@@ -289,7 +296,7 @@ def _measured(value: float, unit: str, shown: str) -> tuple[FactKind, str | floa
 def _value_of(written: str, language: str) -> float:
     """``1,200.50``, ``1.200,50`` and ``1 200,5``; a single sign before three digits is read by the language."""
     if written.isdecimal():
-        return float(written)
+        return float(written) if len(written) < _LONG_NUMBER else int(written[:_LONGEST_NUMBER])
     text = written.replace("\u202f", "").replace("\u00a0", "").replace("'", "")
     comma, point = text.rfind(","), text.rfind(".")
     if comma >= 0 and point >= 0:

@@ -173,9 +173,10 @@ def _is_in(one: TextFact, others: Sequence[TextFact], text: TextFacts) -> bool:
             if (not one.unit and _plain(other) == one.value) or (not other.unit and _plain(one) == other.value):
                 return True
         elif one.kind is FactKind.CODE and other.kind in (FactKind.CODE, FactKind.NUMBER):
-            if _digits(str(one.value)) == _digits(str(other.value)) != "" and FactKind.NUMBER is other.kind:
-                return True
-            if str(one.value).endswith("/" + str(other.value)) or str(other.value).endswith("/" + str(one.value)):
+            if other.kind is FactKind.NUMBER:
+                if _digits(str(one.value)) == _digits(str(other.value)) != "":
+                    return True
+            elif _is_end_of(str(one.value), str(other.value)) or _is_end_of(str(other.value), str(one.value)):
                 return True
         elif (
             one.kind is FactKind.NUMBER
@@ -195,6 +196,11 @@ def _plain(fact: TextFact) -> float | None:
         return None
 
 
+def _is_end_of(end: str, path: str) -> bool:
+    return len(end) < len(path) and "/" in path and path.endswith("/" + end)
+
+
+@lru_cache(maxsize=4096)
 def _digits(text: str) -> str:
     return "".join(re.findall(r"\d+", text.removesuffix(".0")))
 

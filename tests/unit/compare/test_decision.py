@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rewind.compare.decision import Weight, compare_decisions, decision_classes, decision_of
+from rewind.compare.decision import CallDecision, Decision, Weight, compare_decisions, decision_classes, decision_of
 from rewind.model.message import Answered, Refusal, Text, Thinking, ToolUse
 
 
@@ -147,3 +147,55 @@ def test_long_texts_take_time_in_proportion(piece: str) -> None:
     weight(said(text), said(text + "28 days"))
     weight(calls(("write", {"text": text})), calls(("write", {"text": text + "28 days"})))
     assert process_time() - began < 10
+
+
+# ── what a stranger may write ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_underlined_headings_take_no_time() -> None:
+    """A pattern that tries every way to part a line of dashes would never end here."""
+    old, new = (Decision(text=f"{head}\n{'-' * 4000}\n{'# ' * 4000}\n{said}") for head, said in HEADINGS)
+    assert compare_decisions(old, new).weight is Weight.PROSE
+
+
+HEADINGS = (("Result", "All fine."), ("Results", "All is fine."))
+
+
+def test_long_numbers_are_compared_digit_by_digit() -> None:
+    for one, other in ((1745678901234567890, 1745678901234567891), ("1745678901234567890", "1745678901234567891")):
+        old, new = (Decision(calls=(CallDecision("delete_user", {"id": value}),)) for value in (one, other))
+        assert compare_decisions(old, new).weight is Weight.DECISIVE
+        assert old.signature != new.signature
+
+
+def test_a_number_that_no_float_can_hold_is_a_number() -> None:
+    old, new = (Decision(calls=(CallDecision("set", {"n": 10**400 + more}),)) for more in (0, 1))
+    assert compare_decisions(old, new).weight is Weight.DECISIVE
+
+
+def test_arguments_nested_without_end_are_no_crash() -> None:
+    value: object = 1
+    for _ in range(5000):
+        value = [value]
+    old, new = (Decision(calls=(CallDecision("set", {"v": value, "n": n}),)) for n in (1, 2))
+    assert compare_decisions(old, new).weight is Weight.DECISIVE
+
+
+def test_an_argument_that_says_nothing_is_none() -> None:
+    nothing: tuple[dict[str, Any], ...] = ({}, {"q": None, "tags": []})
+    old, new = (Decision(calls=(CallDecision("list", arguments),)) for arguments in nothing)
+    assert compare_decisions(old, new).weight is Weight.SAME and old.signature == new.signature
+
+
+def test_many_parallel_calls_of_one_tool_are_compared_quickly() -> None:
+    old, new = (
+        Decision(calls=tuple(CallDecision("read", {"path": f"{side}/{n}.py", "why": f"for {n}"}) for n in range(200)))
+        for side in ("a", "b")
+    )
+    assert compare_decisions(old, new).weight is Weight.DECISIVE
+
+
+def test_german_nouns_are_no_names() -> None:
+    old = Decision(text="Der Antrag wurde genehmigt. Das Geld kommt am Freitag.")
+    new = Decision(text="Ihr Antrag ist bewilligt, die Auszahlung folgt am Freitag.")
+    assert compare_decisions(old, new).weight is Weight.PROSE

@@ -242,6 +242,24 @@ def test_another_answer_of_a_host_that_is_no_model_matters_only_by_what_a_model_
     assert "1 other host answered otherwise" in folded_text(finding)
 
 
+@pytest.mark.parametrize(
+    ("query", "vector", "limit", "same"),
+    [
+        ("return window for laptops", 0.2, 5, True),
+        ("laptop return policy", 0.3, 5, True),
+        ("laptop return policy", 0.1, 50, False),
+    ],
+)
+def test_a_plain_request_in_other_words_is_no_divergence(query: str, vector: float, limit: int, same: bool) -> None:
+    tapes = []
+    for words, first, most in (("laptop return policy", 0.1, 5), (query, vector, limit)):
+        tape = played(("I search.", [("search", {"q": "laptops"})]))
+        body = {"query": words, "vector": [first, *range(20)], "limit": most}
+        tape.add(body, {"hits": []}, path="/search", host="vectors.example")
+        tapes.append(played(("You have 28 days.", []), tape=tape, system="Another."))
+    assert bisect(tapes[0].run(), tapes[1].run()).diverges is not same
+
+
 def test_the_answer_of_a_host_counts_where_no_model_is_asked_after_it() -> None:
     tapes = []
     for state in ("sent", "refused"):
