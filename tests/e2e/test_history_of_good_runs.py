@@ -121,7 +121,7 @@ def test_what_varies_among_good_runs_is_demoted_and_still_listed(store: Path) ->
     assert [one["about"].partition("(")[0] for one in changed] == ["order_of", "queue_length"], "never removed"
     assert [one["demoted"] for one in view["history"]["learnt"]] == [True, True]
     assert len(view["history"]["sessions"]) == 5
-    screen = shown(store, "unlucky").text
+    screen = " ".join(shown(store, "unlucky").text.split())
     assert "also varies in 5 good runs: days_since_delivery 3 to 9; waiting 2 to 31" in screen
     assert "5 earlier good runs of this program: 2 differences above also vary there" in screen
 

@@ -150,7 +150,7 @@ def test_money_that_runs_out_leaves_what_is_known(two_runs: Bench, capfd: pytest
     capfd.readouterr()
     assert bisect_proving(two_runs, "--max-cost", "0.002") == ExitCode.DIFFERENT
     shown, talk = capfd.readouterr()
-    assert "never beyond $0.002 (--max-cost)" in talk
+    assert "never beyond $0.002 (--max-cost)" in " ".join(talk.split())
     assert "? Cannot tell yet: about 8 more calls\n" in shown
     assert "stopped early: the limit of $0.002 is reached: $0.0" in shown
 

@@ -7,6 +7,7 @@ in the file as a whole line, and its long output whole beside it.
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -238,5 +239,5 @@ def test_bisect_of_two_traces_names_what_made_the_bad_one_bad(tmp_path: Path) ->
     found = run_rewind(["bisect", "good.jsonl", "bad.jsonl"], tmp_path / "store", cwd=tmp_path)
     assert found.code == 1
     assert "First divergence at step 5 (llm_call · gpt-5-mini" in found.text
-    assert "Cause      tool output changed: policy(" in found.text
+    assert re.search(r"^Causes? +(1 +)?tool output changed: policy\(", found.text, re.MULTILINE)
     assert 'refund({"order":8821})' in found.text and "I cannot refund that." in found.text

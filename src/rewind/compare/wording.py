@@ -226,14 +226,13 @@ def _contradict(one: TextFact, other: TextFact, gone: list[TextFact], come: list
     return near >= 2 or (near >= 1 and alone)
 
 
-_SHORT = 8
-"""Words of a text in which each one counts."""
+_FEWEST_WORDS = 3
 
 
 def _exchanged_word(old: TextFacts, new: TextFacts) -> tuple[str, str] | None:
-    """The one word that two short texts differ in: "Number 3 is blue". Forms of verbs are often said otherwise."""
+    """The one word that two texts differ in: "Number 3 is blue". Forms of verbs are often said otherwise."""
     ours, theirs = ([word for sentence in one.sentences for word in sentence] for one in (old, new))
-    if len(ours) != len(theirs) or not 3 <= len(ours) <= _SHORT:
+    if len(ours) != len(theirs) or len(ours) < _FEWEST_WORDS:
         return None
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
     if len(pairs) != 1 or not _MEANINGLESS.isdisjoint(pairs[0]):

@@ -65,5 +65,6 @@ def test_the_commands_of_the_page_run(written: Completions, capsys: pytest.Captu
     for command in commands:
         code = run(command)
         said = capsys.readouterr()
-        assert code == (1 if command[0] in ("diff", "bisect") else 0), (command, said.err)
+        # The tool says something else, and the model decides the same: a difference, and no divergence.
+        assert code == (1 if command[0] == "diff" else 0), (command, said.err)
         assert said.out or said.err

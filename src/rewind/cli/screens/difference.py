@@ -13,7 +13,7 @@ from typing import Any
 from rewind.cli.screens.context import SIGNS
 from rewind.cli.screens.layout import Line, print_hanging
 from rewind.cli.screens.terminal import Span, Terminal
-from rewind.compare.cause import FOLDED, Cause, CauseKind
+from rewind.compare.cause import FOLDED, Cause, CauseKind, Standing
 from rewind.compare.delta import Aspect, CallPlace, Difference, NamedPlace, ToolPlace, value_differences
 from rewind.compare.divergence import Finding
 from rewind.compare.phrases import cause_place, cause_title
@@ -262,6 +262,8 @@ def cause_blocks(finding: Finding) -> Iterator[list[Line]]:
     for number, cause in enumerate(finding.causes[:_MOST_CAUSES]):
         title, *evidence = cause_lines(cause, cause_place(finding, cause, brief=number > 0))
         shown = evidence if number == 0 else _brief(evidence)
+        if number and cause.standing is Standing.VARIES and evidence[-1] not in shown:
+            shown = [*shown, evidence[-1]]  # that it also varies in good runs is why it stands here
         yield [title, *((Span("  "), *line) for line in shown)]
 
 
