@@ -41,7 +41,9 @@ HEAD = RequestHead(
     headers=(("content-type", "application/json"), ("user-agent", "Example/Python 1.50.0")),
 )
 ANSWER_HEAD = ResponseHead(status=200, reason="OK", headers=(("content-type", "application/json"),))
-_WORDS = [f"{random.Random(n).getrandbits(40):x}"[:7] for n in range(2000)]
+_SYLLABLES = ("ba", "den", "fil", "gor", "ka", "lum", "mer", "no", "pas", "ret", "si", "tol", "ur", "ven", "wa", "zi")
+_WORDS = ["".join(random.Random(n).choices(_SYLLABLES, k=3)) for n in range(2000)]
+"""Made up, and of letters alone, as most words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ KINDS = (
     Kind("bisect, parted in the middle", "bisect", "parted"),
     Kind("diff --stat, half of the answers differ", "diff --stat", "parted"),
     Kind("diff, half of the answers differ", "diff", "parted"),
+    Kind("bisect, all in other words", "bisect", "noisy"),
+    Kind("diff, all in other words", "diff", "noisy"),
 )
 
 
@@ -79,7 +83,7 @@ def main() -> int:
 def _row(steps: int, turns: int, rounds: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="rewind-bench-") as folder:
         home = Path(folder) / "store"
-        for name, prefix in (("base", "a"), ("same", "b"), ("parted", "c")):
+        for name, prefix in (("base", "a"), ("same", "b"), ("parted", "c"), ("noisy", "d")):
             make(home, f"{prefix}{'0' * 7}", name, steps, turns)
             make(home, f"{prefix}{'1' * 7}", f"short-{name}", 2, turns)
         cells = []
@@ -102,21 +106,24 @@ def _taken(home: Path, kind: Kind, prefix: str) -> float:
 
 
 def make(home: Path, session: str, name: str, steps: int, turns: int) -> None:
-    """A session of that many steps; ``parted`` has another prompt and from the middle on other tool calls."""
+    """A session of that many steps; ``parted`` has another prompt and from the middle on other tool calls, ``noisy``
+    the same answers, queries and results with their words in another order."""
     start = SessionStart(
         id=SessionId(session), name=name, command=("agent",), cwd="/", started=1.7e9, rewind_version="bench"
     )
     writer = SessionWriter.create(home, start)
     threads = Threads(with_starters=False)
     words, ids = random.Random(1), random.Random(session)
-    parted = name.endswith("parted")
+    parted, noisy = name.endswith("parted"), name.endswith("noisy")
     index = 0
     while index < steps:
         messages: list[dict[str, Any]] = [{"role": "user", "content": _text(words, 40)}]
         for _ in range(min(turns, steps - index)):
             index += 1
             call = _text(words, 3) + (" instead" if parted and index > steps // 2 else "")
-            said = _text(words, 40)
+            said, found = _text(words, 40), _text(words, 30)
+            if noisy:
+                call, said, found = (_shuffled(ids, text) for text in (call, said, found))
             tool = f"toolu_{ids.getrandbits(80):020x}"
             content = [
                 {"type": "text", "text": said},
@@ -137,7 +144,7 @@ def make(home: Path, session: str, name: str, steps: int, turns: int) -> None:
                 "usage": {"input_tokens": 500, "output_tokens": 60},
             }
             write_step(writer, threads, index, request, answer)
-            result = {"type": "tool_result", "tool_use_id": tool, "content": _text(words, 30)}
+            result = {"type": "tool_result", "tool_use_id": tool, "content": found}
             messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": [result]}]
     writer.end(ended=1.7e9 + steps * 10, exit_code=0, redactions=0, remarks=())
 
@@ -180,6 +187,12 @@ def write_step(
         ),
         answered_body,
     )
+
+
+def _shuffled(draw: random.Random, text: str) -> str:
+    words = text.split()
+    draw.shuffle(words)
+    return " ".join(words)
 
 
 def _text(words: random.Random, count: int) -> str:
