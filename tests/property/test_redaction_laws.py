@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rewind.model.http import ResponseHead
@@ -181,6 +181,7 @@ def test_bytes_without_a_known_value_are_identical(body: bytes, media: str, data
     assert given_out == body
 
 
+@example("000001'\\", "", "", True)
 @given(VALUE, AROUND, AROUND, st.booleans())
 def test_no_form_of_a_value_survives_in_a_body(value: str, before: str, after: str, in_json: bool) -> None:
     for form in forms(value):

@@ -22,7 +22,7 @@ from rewind.redaction.names import (
     option_kind,
 )
 from rewind.redaction.recording_texts import TextPlace, with_texts_changed
-from rewind.redaction.scanner import Scanner, Span
+from rewind.redaction.scanner import Scanner, Span, united
 from rewind.redaction.secrets import Secrets
 from rewind.redaction.stream_redactor import StreamRedactor, redacted_output, redacted_stream, replaced
 from rewind.redaction.values import is_location, looks_random, placeholder
@@ -69,6 +69,12 @@ class CleanBeginnings:
                     kept.append(body)
             self._known = scanner, tuple(kept)
         return spans
+
+
+def _to_escape_end(data: bytes, start: int, end: int) -> Span:
+    """A value that ends with a backslash stands with two of them in JSON; half an escape would swallow what follows."""
+    backslashes = len(data[start:end]) - len(data[start:end].rstrip(b"\\"))
+    return start, end + (backslashes % 2 == 1 and data[end : end + 1] == b"\\")
 
 
 class Redactor:
@@ -153,7 +159,7 @@ class Redactor:
         coding = header(headers, "content-encoding")
         try:
             plain = decode(data, coding)
-            spans = self._clean.find(self.secrets.scanner, plain)
+            spans = united([_to_escape_end(plain, *span) for span in self._clean.find(self.secrets.scanner, plain)])
             if not spans:
                 return data
             packed = encode(replaced(plain, spans), coding)
