@@ -163,15 +163,15 @@ class _Search:
             decided = self._comparison.decided(row)
             if decided.weight is not Weight.SAME:
                 weight = PartingWeight.DECISIVE if decided.weight is Weight.DECISIVE else PartingWeight.PROSE
-                if self._is_of_the_world(row):
+                if self._is_host_answer(row):
                     weight = PartingWeight.ANSWERED
                 asks = bool(self._comparison.b.decision(row.b).calls)
                 yield Parting(row=row, weight=weight, changes=decided.changes, asks_for_tools=asks)
             elif len(row.a.failures) != len(row.b.failures):
                 yield Parting(row=row, weight=PartingWeight.RETRIED)
 
-    def _is_of_the_world(self, row: Row) -> bool:
-        """Whether a host that is no model answered both runs, and a model had the last word after it in either."""
+    def _is_host_answer(self, row: Row) -> bool:
+        """Whether a host that is no model answered both runs, and in both a model was asked after it."""
         if _is_call(row) or row.a is None or row.b is None or row.a.failed or row.b.failed:
             return False
         return all(move.index < last for move, last in zip((row.a, row.b), self._last_calls, strict=True))
@@ -186,7 +186,7 @@ class _Search:
     def first(self, partings: Sequence[Parting]) -> Row | None:
         """The first row in which one run does something else."""
         decisive = [one.row for one in partings if one.weight is PartingWeight.DECISIVE]
-        # What the world answers comes before what the model makes of it, but it matters only if it does.
+        # What a host answers comes before what the model makes of it, but it matters only if it does.
         first = next((row for row in decisive if _is_call(row)), decisive[0] if decisive else None)
         return self._first_words(partings, first) or first
 
@@ -209,8 +209,8 @@ class _Search:
         return next((row for row in pairs if self._asks_otherwise(row)), None)
 
     def _asks_otherwise(self, row: Row) -> bool:
-        """Whether the agent asks something else. What the world answered does not count where all decide the same, nor
-        does what follows from other words of a model."""
+        """Whether the agent asks something else. What tools answered does not count where all decide the same, nor does
+        what follows from other words of a model."""
         changed = self._comparison.relation(row).changed & _ASKED
         return bool(changed) and not (changed <= _FROM_WORDS and self._follows_words(row))
 
@@ -363,6 +363,7 @@ def _less_vectors(value: object) -> object:
 
 
 _VECTOR = 8
+"""Numbers in a row that are taken for a vector."""
 
 
 def _converses(move: Move) -> bool:
