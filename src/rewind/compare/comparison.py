@@ -70,7 +70,7 @@ class Comparison:
         """With ``exact_words``, an answer that asks for no tool, and the arguments of a tool, count word for word."""
         self.a = a
         self.b = b
-        self._exact_words = exact_words
+        self.exact_words = exact_words
         self._weighed: dict[tuple[int, int], DecisionDifference] = {}
         self._relations: dict[tuple[int, int], Relation] = {}
         self._found: dict[Hashable, tuple[Difference, ...]] = {}
@@ -129,7 +129,7 @@ class Comparison:
         if a.said == b.said and not a.failed and not b.failed:
             return _NO_DIFFERENCE
         decided = compare_decisions(self.a.decision(a), self.b.decision(b), partial(self._both_knew, a, b))
-        if decided.weight is not Weight.DECISIVE and not self._exact_words:
+        if decided.weight is not Weight.DECISIVE and not self.exact_words:
             return decided
         if decided.changes and decided.changes[0].kind is ChangeKind.ID:
             return decided
@@ -139,7 +139,7 @@ class Comparison:
             return _NO_DIFFERENCE
         if changed == {Aspect.ANSWER} and self.a.decision(a).calls and self.b.decision(b).calls:
             return replace(decided, weight=Weight.PROSE)
-        return replace(decided, weight=Weight.DECISIVE) if self._exact_words else decided
+        return replace(decided, weight=Weight.DECISIVE) if self.exact_words else decided
 
     def _both_knew(self, a: Move, b: Move, gone: Ids, come: Ids) -> bool:
         """Whether one of these ids, each of one run's answer alone, was known to the model of the other run."""

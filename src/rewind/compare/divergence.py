@@ -163,7 +163,7 @@ class _Search:
             decided = self._comparison.decided(row)
             if decided.weight is not Weight.SAME:
                 weight = PartingWeight.DECISIVE if decided.weight is Weight.DECISIVE else PartingWeight.PROSE
-                if self._is_host_answer(row):
+                if self._is_host_answer(row) and not self._comparison.exact_words:
                     weight = PartingWeight.ANSWERED
                 asks = bool(self._comparison.b.decision(row.b).calls)
                 yield Parting(row=row, weight=weight, changes=decided.changes, asks_for_tools=asks)

@@ -260,6 +260,16 @@ def test_a_plain_request_in_other_words_is_no_divergence(query: str, vector: flo
     assert bisect(tapes[0].run(), tapes[1].run()).diverges is not same
 
 
+def test_with_exact_words_the_answer_of_a_host_is_a_divergence() -> None:
+    tapes = []
+    for score in (0.83, 0.81):
+        tape = Tape()
+        tape.add({"query": "leave"}, {"score": score}, path="/query", host="vectors.example")
+        tapes.append(played(("You have 28 days.", []), tape=tape))
+    finding = bisect(tapes[0].run(), tapes[1].run(), exact_words=True)
+    assert finding.step == (1, 1) and finding.answers_part
+
+
 def test_the_answer_of_a_host_counts_where_no_model_is_asked_after_it() -> None:
     tapes = []
     for state in ("sent", "refused"):
